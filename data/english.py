@@ -16,6 +16,7 @@ must my no none nor not nothing now of off on once one or other others our out o
 than that the their them then there they this those though to too two under until up us very was we well were what when
 where while who why will with would yes you your
 """
+FUNCTION = frozenset(_FUNCTION.split())
 
 
 @cache
@@ -46,11 +47,10 @@ def noun_lemmas() -> dict[str, str]:
     >>> lemmas["mice"], lemmas["scissors"], "london" in lemmas, "the" in lemmas
     ('mouse', 'scissors', False, False)
     """
-    function = frozenset(_FUNCTION.split())
     nouns = {
         word: own
         for word, own in dictionary()["noun"].items()
-        if word.islower() and word not in function
+        if word.islower() and word not in FUNCTION
     }
     return {word: word if word in own else own[0] for word, own in nouns.items()}
 
@@ -72,7 +72,7 @@ def newer_noun_lemmas() -> dict[str, str]:
     for word, _, endings in (
         line.partition("/") for line in path.read_text("utf-8").split()
     ):
-        if word.islower() and "M" in endings and word not in _FUNCTION.split():
+        if word.islower() and "M" in endings and word not in FUNCTION:
             stem = re.sub("(?<![aeiou])y$", "ie", word)
             lemmas[word] = lemmas[
                 stem + ("es" if word[-1] in "sxzh" else "s") * ("S" in endings)

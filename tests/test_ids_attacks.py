@@ -272,6 +272,7 @@ OF_SUITE = {
     "pbig": ({}, "nlp-1", "nlp-2"),
     "hivemind": ({}, "story-01", "name-01"),
     "cue_dat": (CUES, "ファンク", "酒器"),
+    "sentences": ({}, "算盤-黒板", "樽-夕焼け"),
 }
 
 

@@ -23,6 +23,7 @@ TASKS = {
     "hivemind",
     "cue_dat",
     "general",
+    "sentences",
 }  # of suite: below `sozo score`
 PACKAGE = """
 from pathlib import Path

@@ -194,7 +194,8 @@ class TaskOnPage:
 
     def between(self) -> list[Table]:
         """If answers are judged together, how every two models' answers to the same items compare."""
-        if not self.task.measures[0].together or len(self.runs) < 2:
+        own = self.task.result_type.between is not RunResult.between
+        if not own or len(self.runs) < 2:
             return []
         rows = []
         runs = [

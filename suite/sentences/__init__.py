@@ -1,0 +1,1 @@
+"""sentences: one sentence with two nouns, whose form and novelty a program can check."""

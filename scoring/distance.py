@@ -138,22 +138,3 @@ def cosines_of_means(
     return same, float(
         (one.sum(axis=0) @ other.sum(axis=0) - same.sum()) / (n * (n - 1))
     )
-
-
-def cosines_to_cues(unit: np.ndarray, rows: np.ndarray, cues: np.ndarray) -> np.ndarray:
-    """Mean cosine of each answer's words to each cue, without words that are the cue: float64 (answers, cues).
-
-    `cues` are integer rows into `unit`, shape (cues,); the others are those of `mean_pairwise_distance`. NaN where a
-    answer has no other word, or a word without a vector.
-
-    >>> cosines_to_cues(np.eye(3, dtype=np.float32), np.array([[0, 1], [0, 0]]), np.array([0])).tolist()
-    [[0.0], [nan]]
-    """
-    known = _have_vectors(unit, rows)
-    same = (rows[:, :, None] == cues).sum(axis=1)
-    total = unit[rows].astype(np.float64).sum(axis=1) @ unit[cues].T.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        means: np.ndarray = (total - same) / np.where(
-            same < rows.shape[1], rows.shape[1] - same, np.nan
-        )
-    return np.where(known[:, None], means, np.nan)

@@ -51,11 +51,11 @@ NEED_THEIR_TOOL = [
 ]
 # A task is named in its folder, its prompt and data files, its reward and the recipes; suite and studies may name any.
 # The core names none of those that join it.
-TASKS = ("dat", "jcq", "pbig", "sat", "sipen", "cue_dat", "hivemind", "general")
+TASKS = ("dat", "jcq", "pbig", "sat", "sipen", "hivemind", "general", "sentences")
 MAY_NAME_TASKS = re.compile(
     r"tasks/|rewards/|data/|recipes/|models/tiny\.py|suite/|studies/(experts/|study/)"
 )
-OF_SUITE = re.compile(r"sipen|pbig|cue_dat|hivemind", re.IGNORECASE)
+OF_SUITE = re.compile(r"sipen|pbig|hivemind", re.IGNORECASE)
 
 
 def imported(tree):

@@ -261,17 +261,10 @@ TASKS = {
     "sat": (Sat, "momotaro", "kintaro"),
     "jcq": (lambda: Jcq(Jcq.Settings(trial=True)), "trial-01", "trial-02"),
 }
-CUES = {
-    "split": "train",
-    "num_items": 6,
-    "cue_nouns": "tiny",
-    "noun_checker": "jumandic",
-}
 OF_SUITE = {
     "sipen": ({}, "trial-01-1", "trial-02-1"),
     "pbig": ({}, "nlp-1", "nlp-2"),
     "hivemind": ({}, "story-01", "name-01"),
-    "cue_dat": (CUES, "ファンク", "酒器"),
     "sentences": ({}, "算盤-黒板", "樽-夕焼け"),
 }
 

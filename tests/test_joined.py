@@ -21,7 +21,6 @@ TASKS = {
     "sipen",
     "pbig",
     "hivemind",
-    "cue_dat",
     "general",
     "sentences",
 }  # of suite: below `sozo score`

@@ -376,7 +376,7 @@ def test_what_a_model_was_trained_on_is_read_from_its_folder(tmp_path):
     rewards = [
         {"task": "dat", "scale": 10.0, "embedding_model": "ja-ginza"},
         {"task": "jcq", "path": "a.b", "judge": {"model": "j"}},
-        {"task": "cue_dat", "measure": "cue_dat/usable"},
+        {"task": "sentences", "measure": "sentences/usable"},
     ]
     config = {"settings": {"rewards": rewards}, "loaded": {"model_sha256": None}}
     paid = [
@@ -389,8 +389,8 @@ def test_what_a_model_was_trained_on_is_read_from_its_folder(tmp_path):
         },
         {"task": "jcq", "measure": "a.b", "encoder": None, "judge": "j", "by": "grpo"},
         {
-            "task": "cue_dat",
-            "measure": "cue_dat/usable",
+            "task": "sentences",
+            "measure": "sentences/usable",
             "encoder": None,
             "judge": None,
             "by": "grpo",

@@ -15,7 +15,6 @@ from sozo.data.prompts import prompt
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.run import run_task, score_answers
 from sozo.models.settings import GeneratorSettings
-from sozo.suite.words.cue_dat import CueDat
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
 from sozo.training.arguments import DpoArguments, SftArguments
@@ -297,19 +296,6 @@ def test_the_very_text_of_a_list_is_imitated_as_another_task_s_answer(
     task, text = Lipogram(), select_top(lists, 1).texts[0]
     other = answered(task, tmp_path / "other", text)
     expected = as_imitated(model, of_lists, task.items()[0].prompt, text)
-    assert loss_of(model, [lists, other], tmp_path / "out", 8) == pytest.approx(
-        expected, rel=2e-5
-    )
-
-
-def test_cue_dat_s_lists_of_ten_are_imitated(model, lists, of_lists, tmp_path):
-    task = CueDat(
-        CueDat.Settings(
-            split="train", num_items=4, cue_nouns="tiny", noun_checker="jumandic"
-        )
-    )
-    other = answered(task, tmp_path / "other", list_text(TEN))
-    expected = as_imitated(model, of_lists, task.items()[0].prompt, list_text(TEN))
     assert loss_of(model, [lists, other], tmp_path / "out", 8) == pytest.approx(
         expected, rel=2e-5
     )

@@ -126,7 +126,7 @@ def test_which_measures_a_training_goes_for():
         YES,
         NO,
     ]
-    elsewhere = [one("grpo", "cue_dat", "cue_dat", "centred:e5")]
+    elsewhere = [one("grpo", "sentences", "sentences", "centred:e5")]
     assert [
         target(elsewhere, Dat, measure, "e5") for measure in (Dat.second, score)
     ] == [YES, NO]

@@ -1,1 +1,0 @@
-"""Word tasks without a judge: cue DAT."""

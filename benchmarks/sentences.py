@@ -206,9 +206,7 @@ def rules(language: str) -> dict[str, Write]:
         if japanese
         else "random nouns and function words": of_particles,
     }
-    return written | (
-        {_TALES: in_tale} if japanese else {}
-    )
+    return written | ({_TALES: in_tale} if japanese else {})
 
 
 def row(task: Sentences, items: list[Item], write: Write, each: int) -> str:
@@ -252,7 +250,9 @@ def main() -> None:
         task.score(asked[:1], answers[:1])  # dictionaries are loaded once
         start = time.process_time()
         task.with_others(asked, answers, task.score(asked, answers))
-        print(f"{options.speed:,} sentences in {time.process_time() - start:.1f} s of one core")
+        print(
+            f"{options.speed:,} sentences in {time.process_time() - start:.1f} s of one core"
+        )
         return
     print(
         "| answers | usable | new frames | different sentences | content words | why unusable |\n|---|---|---|---|---|---|"

@@ -348,9 +348,7 @@ class LocalWriter(ModelWriter):
             limit = 1
         tokenizer = load_tokenizer(self.model, self.model_revision)
         prompts = (
-            self.sampling.asked(item.prompt)
-            for item in task.items()
-            if not item.read
+            self.sampling.asked(item.prompt) for item in task.items() if not item.read
         )
         longest = longest_prompt(tokenizer, prompts, self.form)
         refuse_beyond(self.source, window, longest, limit)

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from contextlib import nullcontext
 from threading import Thread
 
 import pytest
@@ -340,16 +339,8 @@ def test_a_measure_of_answers_judged_together_is_refused():
         Integration("hivemind").measure(["はい"], ["food"])
     with pytest.raises(UserError, match="its answers are judged together"):
         lm_eval.documents("hivemind")
-    for measure, refused in (("cue_dat/unshared", True), ("cue_dat/usable", False)):
-        integration = Integration(
-            "cue_dat", measure=measure, cue_nouns="tiny", num_items=3
-        )
-        with (
-            pytest.raises(UserError, match="looks at all answers to a prompt")
-            if refused
-            else nullcontext()
-        ):
-            integration.pay([])
+    with pytest.raises(UserError, match="looks at all answers to a prompt"):
+        Integration("sentences").pay([])
 
 
 def test_a_prompt_in_a_template_of_the_models_is_recognised():

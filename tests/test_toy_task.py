@@ -355,11 +355,11 @@ def test_a_value_that_no_measure_names_is_refused(monkeypatch):
 
 @pytest.mark.suite
 def test_a_measure_that_is_called_usable_is_not_hidden_by_the_count():
-    from sozo.suite.words.cue_dat import CueDat
+    from sozo.suite.sentences.task import Sentences
 
-    columns = CueDat.view.columns(CueDat.measures, [])
+    columns = Sentences.view.columns(Sentences.measures, [])
     names = [column.name for column in columns]
     assert len(names) == len(set(names))
     assert next(
         column for column in columns if column.name == "usable"
-    ).measure == CueDat.measure_named("cue_dat/usable")
+    ).measure == Sentences.measure_named("sentences/usable")

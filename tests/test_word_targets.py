@@ -387,14 +387,10 @@ def test_two_tables_of_a_frontier_are_one(mini, drawn, table, tmp_path):
 
 @pytest.mark.suite
 def test_another_task_s_answers_stand_beside_the_lists(mini, table, tmp_path):
-    from sozo.suite.words.cue_dat import CueDat
+    from sozo.suite.sentences.task import Sentences
 
-    other = tmp_path / "cues"
-    task = CueDat(
-        CueDat.Settings(
-            split="train", num_items=16, cue_nouns="tiny", noun_checker="jumandic"
-        )
-    )
+    other = tmp_path / "sentences"
+    task = Sentences(Sentences.Settings(sentences_split="train", sentences_items=16))
     run_task(
         task, GeneratorSettings(str(mini), max_new_tokens=8), SamplingOptions(), other
     )

@@ -20,6 +20,7 @@ from sozo.rewards.dat import DatReward
 from sozo.rewards.task import TaskReward
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.tasks.task import Answer, Item
+from sozo.training.entries import Entry
 from two_ranks import run_ranks
 
 HOW = ("times", "divide")
@@ -177,7 +178,7 @@ ANSWERS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     ANSWERS,
     ANSWERS,
@@ -342,6 +343,34 @@ def test_by_dotted_path_and_of_what_makes_one():
     assert paths[0](completions=["犬", "犬と猫"]) == [1, 3]
     assert paths[1].quality.__name__ == "sat_reward"
     assert pickle.loads(pickle.dumps(paths[0]))(completions=["犬"]) == [1]
+
+
+def test_in_a_recipe(tmp_path):
+    (tmp_path / "prompts.jsonl").write_text('{"prompt": "?"}\n')
+    path = "sozo.rewards.make_diverse_reward"
+
+    def reward(**arguments):
+        entry = Entry(
+            prompts=str(tmp_path / "prompts.jsonl"),
+            reward_funcs=[path],
+            reward_args={path: arguments},
+        )
+        return entry.rewards[0]
+
+    paid = reward(quality="diverse_worker.length", alike="ngram")
+    assert paid(completions=["犬", "犬と猫"]) == [1, 3]
+    # As of a reward that stands alone, before a model is loaded.
+    with pytest.raises(UserError, match="of quality .*dumps.* takes no completions"):
+        reward(quality="json.dumps")
+    with pytest.raises(UserError, match="alike must be one of"):
+        reward(quality="diverse_worker.length", alike="word")
+
+
+def test_e5_keeps_no_vectors_of_a_long_training():
+    reward = make_diverse_reward(diverse_worker.length, alike="embedding")
+    for _ in range(2):
+        assert reward(completions=["犬が走る。", "犬が走る!"]) == [0, 0]
+        assert len(reward.encoder._kept.matrix) == 0
 
 
 def rows(lines):

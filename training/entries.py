@@ -15,6 +15,7 @@ from pydantic import (
 )
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import quoted
 from sozo.data.jsonl import id_column, read_numbered, text_column
 from sozo.data.settings import (
     from_json,
@@ -268,5 +269,6 @@ def _reward_func(
     # One that pays for a quality is handed what that needs.
     own = getattr(function, "asked", function)
     if not isinstance(own, Reward):
-        check_arguments(path, own, entry)
+        name = path if own is function else f"{path} of quality {quoted(own)}"
+        check_arguments(name, own, entry)
     return function

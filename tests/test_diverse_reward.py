@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -282,6 +283,21 @@ def test_a_reward_of_sozos_is_asked_by_its_hooks_and_keeps_all_it_says():
     assert (told["quality"], told["diversity"]["how"]) == ("dat_reward", "times")
 
 
+def test_an_integration_asks_the_hooks_and_says_what_is_remembered():
+    reward = make_diverse_reward(diverse_worker.length)
+    reward(completions=["a", "b"])
+    scored = reward.alone([Item("", "?")], [Answer("", "", "犬と猫")])
+    assert [one.reward for one in reward.among(scored)] == [3]
+    # A completion without a key is not trained on, and enters no history.
+    reward = make_diverse_reward(dat_reward())
+    answers = [Answer("", "", list_text(AXES[:10]))]
+    key = b"k" * 16
+    for given, duplicate in ((None, False), (None, False), (key, False), (key, True)):
+        (scored,) = reward.alone([Item("", "?")], answers)
+        (paid,) = reward.among([replace(scored, key=given)])
+        assert paid.duplicate == duplicate
+
+
 def test_what_a_task_scores_together_is_paid_among_the_same_answers():
     texts = ["0", "2", "6", "6"]
     worths = TaskReward(Spread())(["?"] * 4, texts)
@@ -360,7 +376,7 @@ def test_in_a_recipe(tmp_path):
     paid = reward(quality="diverse_worker.length", alike="ngram")
     assert paid(completions=["犬", "犬と猫"]) == [1, 3]
     # As of a reward that stands alone, before a model is loaded.
-    with pytest.raises(UserError, match="of quality .*dumps.* takes no completions"):
+    with pytest.raises(UserError, match="of quality dumps takes no completions"):
         reward(quality="json.dumps")
     with pytest.raises(UserError, match="alike must be one of"):
         reward(quality="diverse_worker.length", alike="word")

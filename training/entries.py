@@ -15,7 +15,6 @@ from pydantic import (
 )
 
 from sozo.data.errors import UserError
-from sozo.data.foreign import quoted
 from sozo.data.jsonl import id_column, read_numbered, text_column
 from sozo.data.settings import (
     from_json,
@@ -269,6 +268,6 @@ def _reward_func(
     # One that pays for a quality is handed what that needs.
     own = getattr(function, "asked", function)
     if not isinstance(own, Reward):
-        name = path if own is function else f"{path} of quality {quoted(own)}"
-        check_arguments(name, own, entry)
+        of = "" if own is function else f" of quality {function.quality.__name__}"
+        check_arguments(path + of, own, entry)
     return function

@@ -292,9 +292,9 @@ def test_an_integration_asks_the_hooks_and_says_what_is_remembered():
     reward = make_diverse_reward(dat_reward())
     answers = [Answer("", "", list_text(AXES[:10]))]
     key = b"k" * 16
-    for given, duplicate in ((None, False), (None, False), (key, False), (key, True)):
+    for kept, duplicate in ((None, False), (None, False), (key, False), (key, True)):
         (scored,) = reward.alone([Item("", "?")], answers)
-        (paid,) = reward.among([replace(scored, key=given)])
+        (paid,) = reward.among([replace(scored, key=kept)])
         assert paid.duplicate == duplicate
 
 

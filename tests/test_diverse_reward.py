@@ -389,6 +389,15 @@ def test_e5_keeps_no_vectors_of_a_long_training():
         assert len(reward.encoder._kept.matrix) == 0
 
 
+def test_by_e5_a_text_is_the_same_in_any_batch():
+    reward = make_diverse_reward(diverse_worker.length, alike="embedding")
+    texts = ["犬が走る。", "A brick can hold a door open.", "海" * 40, "x"]
+    together = reward._marks(texts)
+    for text, mark in zip(texts, together, strict=True):
+        assert (reward._marks([text])[0] == mark).all()
+    assert (np.stack(reward._marks(texts[::-1])) == np.stack(together[::-1])).all()
+
+
 def rows(lines):
     return {line.split(" | ")[0]: line.strip("| ").split(" | ")[1:] for line in lines}
 

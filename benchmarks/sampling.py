@@ -2,6 +2,7 @@
 
     python benchmarks/sampling.py tiny
     python benchmarks/sampling.py tiny --prompts 32 --counts 256
+    python benchmarks/sampling.py tiny --counts 256 --truncated min_p=0.1 top_k=20 top_p=0.9
     python benchmarks/sampling.py runs/gemma-3-270m/warm
     python benchmarks/sampling.py runs/gemma-3-270m/base --prompts 32 --stories recipes/gemma-3-270m/stories.jsonl
 
@@ -9,6 +10,7 @@ With --prompts the completions are shared out among prompts of unequal length: t
 behind it, or SAT's prompt with --stories, each cut after another sentence. The sampler is timed with all of them
 together and with one after the other, as GRPO asked it before. Where an answer of the two parts, it is said how far
 its random number is outside of the interval that the plain forward pass gives to either token: rounding moves borders.
+With --truncated the sampler's processor time for a token is compared with that of nothing truncated, interleaved.
 Memory is what the process grew by at the first count, beside what the sampler reckons for keys, values and logits.
 Both draw from the model's own distribution (top_k 0, top_p 1), with the same length limit and the same end tokens.
 Completions of both count the same: how long they are is drawn, too, so tokens/s are printed beside completions/s.
@@ -31,6 +33,7 @@ from transformers.utils import logging
 from sozo.data.prompts import prompt
 from sozo.models.model_support import cache_bytes, encode_text, end_tokens
 from sozo.models.processes import freed_memory_kept
+from sozo.models.sampling import Sampling
 from sozo.models.shared_prefix import sample_each, sample_tokens
 from sozo.models.tiny import ensure_tiny
 
@@ -142,6 +145,7 @@ def main() -> None:
         help="of unequal length; counts are multiples of it",
     )
     parser.add_argument("--stories", help="JSONL with a column text: prompts are SAT's")
+    parser.add_argument("--truncated", nargs="+", default=[], help="as --sampling says")
     parser.add_argument("--dtype", default="auto")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--max_new_tokens", type=int, default=64)
@@ -229,6 +233,25 @@ def main() -> None:
             f"{statistics.median(ratios):.1f} times ({min(ratios):.1f}-{max(ratios):.1f}); "
             f"{statistics.median(shares):.0%} of the matrix-product limit"
         )
+        for name in args.truncated:
+            ratios = []
+            for number in range(args.rounds):
+                random = np.random.default_rng([number, n]).random(
+                    (n, args.max_new_tokens)
+                )
+                taken = []
+                for how in ({}, Sampling.parse(name).truncation):
+                    start = time.process_time()
+                    with freed_memory_kept():
+                        answers = sample_each(
+                            model, prompts, random, ends=ends, slots=n, truncation=how
+                        )
+                    taken.append((time.process_time() - start) / sum(map(len, answers)))
+                ratios.append(taken[1] / taken[0])
+            print(
+                f"        {name}: {statistics.median(ratios):.2f} times as long for a token "
+                f"({min(ratios):.2f}-{max(ratios):.2f})"
+            )
         if apart:
             ratios = [b[0] / a[0] for a, b in zip(ours, apart, strict=True)]
             print(

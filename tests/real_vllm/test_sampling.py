@@ -112,7 +112,7 @@ def test_each_token_is_as_likely(folder, loaded):
 def test_several_prompts_are_answered_in_their_order(real, loaded):
     places = {"France": "Paris", "Japan": "Tokyo"}
     asked = [*places, "Japan", "Japan", "France"]
-    writer = generator(real, loaded, temperature=1e-4, max_new_tokens=16)
+    writer = generator(real, loaded, sampling="temperature=1e-4", max_new_tokens=16)
     assert (
         writer.temperature == writer.describe()["temperature"] == 0.01
     )  # vLLM has no less, and the record says so

@@ -177,7 +177,10 @@ def table(ways=tuple(ALIKE)):
 
     rewards = [make_diverse_reward(one, alike=alike) for alike in ways]
     heads = [f"{alike}, {language}" for language in ("en", "ja") for alike in ways]
-    lines = [f"| eight answers | {' | '.join(heads)} | prose |", "|---" * (2 + len(heads)) + "|"]
+    lines = [
+        f"| eight answers | {' | '.join(heads)} | prose |",
+        "|---" * (2 + len(heads)) + "|",
+    ]
     for name, both in groups().items():
         paid = [
             f"{sum(reward(completions=texts)) / len(texts):.2f}"

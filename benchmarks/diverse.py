@@ -5,6 +5,7 @@ others from which an answer differs, as `how="times"` pays it: 1 where all eight
 last column is how many of the Japanese ones are prose, by the gate of SAT's reward, as a quality that is a gate.
 """
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -12,4 +13,5 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 from diverse_attacks import table
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     print("\n".join(table()))

@@ -1,7 +1,6 @@
-"""Share of a GRPO step that a reward takes, the DAT's or that of the named metrics, from the record of a run.
+"""Share of a GRPO step that the DAT reward takes, from the record of a run.
 
     python benchmarks/reward_share.py runs/quickstart/grpo
-    python benchmarks/reward_share.py runs/diverse diverse
 
 The first logging step is left out: it builds the scorer's caches.
 """
@@ -13,14 +12,15 @@ from pathlib import Path
 
 
 def main() -> None:
-    if len(sys.argv) not in (2, 3):
+    if len(sys.argv) != 2:
         sys.exit(__doc__)
-    seconds = f"{[*sys.argv, 'dat'][2]}/seconds"
     history = json.loads((Path(sys.argv[1]) / "trainer_state.json").read_text("utf-8"))[
         "log_history"
     ]
     steps = [
-        (entry[seconds], entry["step_time"]) for entry in history if seconds in entry
+        (entry["dat/seconds"], entry["step_time"])
+        for entry in history
+        if "dat/seconds" in entry
     ][1:]
     shares = [reward / step for reward, step in steps]
     print(

@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from sozo.rewards.dat import DatReward
 from sozo.rewards.task import TaskReward
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.tasks.task import Answer, Item
+from sozo.training.entries import Entry
 from two_ranks import run_ranks
 
 HOW = ("times", "divide")
@@ -177,7 +179,7 @@ ANSWERS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     ANSWERS,
     ANSWERS,
@@ -281,6 +283,21 @@ def test_a_reward_of_sozos_is_asked_by_its_hooks_and_keeps_all_it_says():
     assert (told["quality"], told["diversity"]["how"]) == ("dat_reward", "times")
 
 
+def test_an_integration_asks_the_hooks_and_says_what_is_remembered():
+    reward = make_diverse_reward(diverse_worker.length)
+    reward(completions=["a", "b"])
+    scored = reward.alone([Item("", "?")], [Answer("", "", "犬と猫")])
+    assert [one.reward for one in reward.among(scored)] == [3]
+    # A completion without a key is not trained on, and enters no history.
+    reward = make_diverse_reward(dat_reward())
+    answers = [Answer("", "", list_text(AXES[:10]))]
+    key = b"k" * 16
+    for kept, duplicate in ((None, False), (None, False), (key, False), (key, True)):
+        (scored,) = reward.alone([Item("", "?")], answers)
+        (paid,) = reward.among([replace(scored, key=kept)])
+        assert paid.duplicate == duplicate
+
+
 def test_what_a_task_scores_together_is_paid_among_the_same_answers():
     texts = ["0", "2", "6", "6"]
     worths = TaskReward(Spread())(["?"] * 4, texts)
@@ -342,6 +359,43 @@ def test_by_dotted_path_and_of_what_makes_one():
     assert paths[0](completions=["犬", "犬と猫"]) == [1, 3]
     assert paths[1].quality.__name__ == "sat_reward"
     assert pickle.loads(pickle.dumps(paths[0]))(completions=["犬"]) == [1]
+
+
+def test_in_a_recipe(tmp_path):
+    (tmp_path / "prompts.jsonl").write_text('{"prompt": "?"}\n')
+    path = "sozo.rewards.make_diverse_reward"
+
+    def reward(**arguments):
+        entry = Entry(
+            prompts=str(tmp_path / "prompts.jsonl"),
+            reward_funcs=[path],
+            reward_args={path: arguments},
+        )
+        return entry.rewards[0]
+
+    paid = reward(quality="diverse_worker.length", alike="ngram")
+    assert paid(completions=["犬", "犬と猫"]) == [1, 3]
+    # As of a reward that stands alone, before a model is loaded.
+    with pytest.raises(UserError, match="of quality dumps takes no completions"):
+        reward(quality="json.dumps")
+    with pytest.raises(UserError, match="alike must be one of"):
+        reward(quality="diverse_worker.length", alike="word")
+
+
+def test_e5_keeps_no_vectors_of_a_long_training():
+    reward = make_diverse_reward(diverse_worker.length, alike="embedding")
+    for _ in range(2):
+        assert reward(completions=["犬が走る。", "犬が走る!"]) == [0, 0]
+        assert len(reward.encoder._kept.matrix) == 0
+
+
+def test_by_e5_a_text_is_the_same_in_any_batch():
+    reward = make_diverse_reward(diverse_worker.length, alike="embedding")
+    texts = ["犬が走る。", "A brick can hold a door open.", "海" * 40, "x"]
+    together = reward._marks(texts)
+    for text, mark in zip(texts, together, strict=True):
+        assert (reward._marks([text])[0] == mark).all()
+    assert (np.stack(reward._marks(texts[::-1])) == np.stack(together[::-1])).all()
 
 
 def rows(lines):

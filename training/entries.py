@@ -268,5 +268,6 @@ def _reward_func(
     # One that pays for a quality is handed what that needs.
     own = getattr(function, "asked", function)
     if not isinstance(own, Reward):
-        check_arguments(path, own, entry)
+        of = "" if own is function else f" of quality {function.quality.__name__}"
+        check_arguments(path + of, own, entry)
     return function

@@ -254,7 +254,9 @@ class _Own(Reward):
     ) -> list[ScoredCompletion]:
         texts = [answer.text for answer in answers]
         names = items[0].columns if items else ()
-        plain = {name: [item.columns.get(name) for item in items] for name in names}
+        plain: dict[str, Any] = {
+            name: [item.columns.get(name) for item in items] for name in names
+        }
         plain |= {"prompts": [item.prompt for item in items], "completions": texts}
         # It may need a completion.
         paid = self._function(**(self._call or plain)) if texts else []

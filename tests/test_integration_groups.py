@@ -1,6 +1,8 @@
 """Rewards that look at a group, by each integration: the same number, and a group that is cut is refused."""
 
+import json
 import random
+import re
 
 import pytest
 
@@ -124,6 +126,16 @@ def test_http_gives_the_same_and_a_retry_too(thousand, tmp_path):
         assert score(client, "a", **body) == first
     with Running(Integration("dat", **DIVERSE), tmp_path) as client:
         assert score(client, "a", **body) == first
+
+
+def test_the_page_s_request_is_answered():
+    page = (ROOT / "docs" / "integrations.md").read_text("utf-8")
+    (body,) = re.findall(r"-d '(.*)'", page)
+    quality = {"quality": "test_integration_groups.lengths"}
+    settings = {"reward": DIVERSE["reward"], "reward_args": quality}
+    with Running(Integration("dat", **settings)) as client:
+        reply = score(client, "step-7", **json.loads(body))
+    assert reply["rewards"] == [0.0, 0.0, 3.0, 1.0]
 
 
 def test_equal_prompts_are_told_apart_and_a_part_is_refused_at_once():

@@ -271,6 +271,9 @@ class Integration:
 
     def _item(self, columns: Mapping[str, Any], prompt: str) -> Item:
         if (item := self.items.get(str(columns.get("item", "")))) is not None:
+            if self._named:  # it may read other columns than the task's
+                both = {**item.columns, **columns}
+                return Item(item.id, prompt or item.prompt, both)
             return item
         first, *others = self.items.values()
         if first.columns and first.columns.keys() <= columns.keys():
@@ -278,7 +281,7 @@ class Integration:
                 if isinstance(value, str) and not isinstance(columns[name], str):
                     raise UserError(f"{self.task.name}: {name} must be a text")
             return Item("", prompt, columns)
-        if self._named:  # it may know nothing of the task
+        if self._named:
             return Item("", prompt, columns)
         if others:
             needed = ", ".join(first.columns) or "none"

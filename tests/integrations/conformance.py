@@ -245,10 +245,11 @@ def openrlhf_groups(groups):
         file.write_text(f"{source}AgentExecutor = {call}\n", "utf-8")
         executor = _load_agent_executor(str(file))
 
-    async def one(group):
+    async def one(group, texts=None):
         engine = RolloutRayActor.__new__(RolloutRayActor)
         engine.executor = executor
-        engine.generate = Engine(case.output for case in group).generate
+        texts = texts or [case.output for case in group]
+        engine.generate = Engine(texts).generate
         params = SimpleNamespace(max_tokens=1, logprobs=None)
         outputs = await engine.generate_responses(
             ASKED, "", params, 1 << 20, Tokenizer(), num_samples=len(group)
@@ -257,6 +258,11 @@ def openrlhf_groups(groups):
 
     async def run():
         paid = []
+        # Of four only three are written: nobody waits for the fourth.
+        cut = asyncio.gather(one(groups[0], ["犬"] * 3), return_exceptions=True)
+        (error,) = await asyncio.wait_for(cut, 60)
+        assert "StopIteration" in str(error)
+        assert executor._begun == {}
         for start in range(0, len(groups), 50):
             part = groups[start : start + 50]
             paid += await asyncio.gather(*map(one, part))

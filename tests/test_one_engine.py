@@ -320,9 +320,7 @@ def test_a_judge_on_this_machine_has_the_machine_for_itself(
 
 
 @pytest.mark.suite
-def test_where_no_benchmark_is_named_hivemind_is_left_out(
-    monkeypatch, tmp_path
-):
+def test_where_no_benchmark_is_named_hivemind_is_left_out(monkeypatch, tmp_path):
     chosen = []
 
     def choose(name):

@@ -36,6 +36,11 @@ def difference_tables(page: TaskOnPage) -> list[Table]:
         row.measure.name: row.measure
         for row in sorted(own, key=lambda row: not row.first)
     }
+    # A point of the curve itself has no height above it.
+    lacking = {
+        row.measure.name: Cell(why="" if row.kind == CURVE else "not_measured")
+        for row in own
+    }
     rows = []
     for base, method in page.found.compared.pairs:
         cells = {
@@ -52,7 +57,7 @@ def difference_tables(page: TaskOnPage) -> list[Table]:
             rows.append(
                 page.row(
                     method,
-                    [cells.get(name, Cell(why="not_measured")) for name in measures],
+                    [cells.get(name, lacking[name]) for name in measures],
                     base.name,
                 )
             )

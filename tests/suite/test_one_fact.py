@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from frozen_runs import NOUNS, SECOND, dat, jcq, sipen
+from frozen_runs import NOUNS, SECOND, change_config, dat, jcq, sipen
 from sozo.eval.deliver.model_card import _results
 from sozo.eval.deliver.wandb_results import _values
 from sozo.eval.evaluated import find_evaluated
@@ -84,6 +84,18 @@ def noise(folder):
     return made, [f"{run.folder.name}={run.folder}" for run in made], "one0"
 
 
+def hotter(folder):
+    """A base at three temperatures, and a model above their curve."""
+    made = []
+    drawn = {"base": (34, 1.0), "cool": (20, 0.5), "warm": (64, 1.5)}
+    for k, (name, (words, temperature)) in enumerate(drawn.items()):
+        place = folder / name / "dat"
+        made.append(dat(place, name, k, words=words, model="org/base"))
+        change_config(place, "loaded", decoder={"temperature": temperature})
+    made.append(dat(folder / "far" / "dat", "far", 8, words=40, best_of=6))
+    return made, [str(folder)], "base"
+
+
 def alone(folder):
     """Nothing to compare with: means only."""
     return (
@@ -93,7 +105,7 @@ def alone(folder):
     )
 
 
-@pytest.fixture(scope="module", params=[whole, noise, alone])
+@pytest.fixture(scope="module", params=[whole, noise, hotter, alone])
 def report(request, tmp_path_factory):
     """All that was printed of a report, in texts and tables: title -> model -> heading -> text."""
     folder = tmp_path_factory.mktemp("one")
@@ -326,7 +338,11 @@ def change_of(report, row):
 
 
 def tables_of_differences(report, row):
-    names = [f"{row.task}-differences"] if row.kind in ("difference", "ratio") else []
+    names = (
+        [f"{row.task}-differences"]
+        if row.kind in ("difference", "ratio", "curve")
+        else []
+    )
     return [
         *names,
         *([f"{row.task}-gains-by-a-second-encoder"] if row.column in GAINS else []),
@@ -496,6 +512,7 @@ def test_differences_in_tables(report):
         for name in tables
         for model, row in report.page[name].items()
         for label in row
+        if row[label] != "–"  # of a curve's own points nothing is said of it
     }
     assert held == visited  # and nothing that no row has
 

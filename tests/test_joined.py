@@ -17,7 +17,13 @@ pytestmark = pytest.mark.studies  # of the whole repository
 ROOT = Path(__file__).parents[1]
 STUDIES = {"agreement", "correlate", "encoders", "experts"}
 SUITE = {"form", "judge", "people", "words"}
-TASKS = {"sipen", "pbig", "hivemind", "cue_dat", "sentences"}  # of suite: below `sozo score`
+TASKS = {
+    "sipen",
+    "pbig",
+    "hivemind",
+    "cue_dat",
+    "sentences",
+}  # of suite: below `sozo score`
 PACKAGE = """
 from pathlib import Path
 from typing import Annotated

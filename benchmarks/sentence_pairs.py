@@ -1,15 +1,15 @@
 """The pairs of nouns of the task sentences: near, middle and far by two encoders, in splits that share no noun.
 
-    python benchmarks/sentence_pairs.py > suite/sentences/pairs.csv
+    python benchmarks/sentence_pairs.py --output suite/sentences/pairs.csv
 
 The nouns of sentence_nouns.txt were written and read by people. A hash of a noun puts it into one split; it stands in
 two pairs at most. A band is one of ranks among all pairs of the language's nouns, by cosines of centred vectors, and
 both encoders must put a pair into it. The order in which pairs are tried is a hash's, so the file is always the same.
 """
 
+import argparse
 import csv
 import hashlib
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
@@ -84,19 +84,21 @@ def alike(language: str, one: str, other: str) -> bool:
 
 
 def main() -> None:
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(["language", "first", "second", "split", "band"])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", type=Path, required=True)
+    output = parser.parse_args().output
     nouns: dict[str, list[str]] = {}
     for line in NOUNS.read_text("utf-8").splitlines():
         language, *own = line.split()
         nouns.setdefault(language, []).extend(own)
+    table = [["language", "first", "second", "split", "band"]]
     for language, own in nouns.items():
         # The bands of a split stand mixed, so that who asks a few asks of each.
         rows = sorted(pairs(language, own), key=lambda row: number("order", *row))
         for split in PAIRS:
-            for row in rows:
-                if row[2] == split:
-                    writer.writerow([language, *row])
+            table += [[language, *row] for row in rows if row[2] == split]
+    with output.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(table)
 
 
 if __name__ == "__main__":

@@ -49,23 +49,68 @@ FRAMES = {
 # Beginnings, middles and ends that fit together: 512 frames.
 PARTS = {
     "ja": (
-        "朝早く起きて 雨がやむのを待って 何も言わずに 駅まで走って 友達に誘われて 古い歌を歌いながら 少し迷ってから 道を渡って".split(),
-        "、{a}の隣で{b}を |、{a}を見たあとで{b}を |、{b}を抱えたまま{a}を |、{a}のために{b}を |、{b}ではなく{a}を "
-        "|、{a}だけでなく{b}も |、{a}がなければ{b}を |、{b}に似た{a}を ".split("|"),
-        "眺めた。 描いた。 手に入れた。 思い出した。 数えた。 笑った。 友人に見せた。 好きになった。".split(),
+        [
+            "朝早く起きて",
+            "雨がやむのを待って",
+            "何も言わずに",
+            "駅まで走って",
+            "友達に誘われて",
+            "古い歌を歌いながら",
+            "少し迷ってから",
+            "道を渡って",
+        ],
+        [
+            "、{a}の隣で{b}を ",
+            "、{a}を見たあとで{b}を ",
+            "、{b}を抱えたまま{a}を ",
+            "、{a}のために{b}を ",
+            "、{b}ではなく{a}を ",
+            "、{a}だけでなく{b}も ",
+            "、{a}がなければ{b}を ",
+            "、{b}に似た{a}を ",
+        ],
+        [
+            "眺めた。",
+            "描いた。",
+            "手に入れた。",
+            "思い出した。",
+            "数えた。",
+            "笑った。",
+            "友人に見せた。",
+            "好きになった。",
+        ],
     ),
     "en": (
-        "Early that morning|After the rain had stopped|Without a word|While they were singing|Before he went away"
-        "|As soon as it got dark|Since nobody was looking|Once she was alone".split(
-            "|"
-        ),
-        ", they saw a {a} behind the {b} and |, he took the {a} from the {b} and |, she compared the {b} with the {a} and "
-        "|, I asked about the {a} of the {b} and |, you gave the {b} for the {a} and |, it was a {a} and no {b}, so they "
-        "|, we drew a {b} on the {a} and |, somebody wanted both {a} and {b} and ".split(
-            "|"
-        ),
-        "laughed at it.|forgot all of it.|told everybody.|went on without it.|became very quiet.|kept it for years."
-        "|gave it away.|wrote it down.".split("|"),
+        [
+            "Early that morning",
+            "After the rain had stopped",
+            "Without a word",
+            "While they were singing",
+            "Before he went away",
+            "As soon as it got dark",
+            "Since nobody was looking",
+            "Once she was alone",
+        ],
+        [
+            ", they saw a {a} behind the {b} and ",
+            ", he took the {a} from the {b} and ",
+            ", she compared the {b} with the {a} and ",
+            ", I asked about the {a} of the {b} and ",
+            ", you gave the {b} for the {a} and ",
+            ", it was a {a} and no {b}, so they ",
+            ", we drew a {b} on the {a} and ",
+            ", somebody wanted both {a} and {b} and ",
+        ],
+        [
+            "laughed at it.",
+            "forgot all of it.",
+            "told everybody.",
+            "went on without it.",
+            "became very quiet.",
+            "kept it for years.",
+            "gave it away.",
+            "wrote it down.",
+        ],
     ),
 }
 
@@ -116,12 +161,7 @@ def rules(language: str) -> dict[str, Write]:
         words = [item.columns["first"], item.columns["second"], *nouns_of(rng, 4)]
         if japanese:
             return "と".join(words) + "がある。"
-        return (
-            " and the ".join(["There is the", *words])[len("") :].replace(
-                "the and the", "the"
-            )
-            + "."
-        )
+        return f"There is the {' and the '.join(words)}."
 
     def shuffled(item: Item, k: int, rng: np.random.Generator) -> str:
         words = (
@@ -143,7 +183,7 @@ def rules(language: str) -> dict[str, Write]:
                 )
                 + "走った。"
             )
-        links = "the of in a to with and".split()
+        links = ["the", "of", "in", "a", "to", "with", "and"]
         return (
             "The "
             + " ".join(

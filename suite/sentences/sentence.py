@@ -5,7 +5,7 @@ Rules, no model: Japanese is read by MeCab with JumanDIC, English by the diction
 
 import re
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import NamedTuple
 
 from sozo.data.english import FUNCTION, dictionary, noun_lemmas
@@ -25,6 +25,9 @@ _DISTINCT = 0.6  # share of 4-grams that are new: tales from 0.92, 99.5% of the 
 _CLOSING = "[」』”\"')]+$"
 _ABBREVIATION = re.compile(
     r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|vs|e\.g|i\.e|[A-Z])\.(?=\s)|(?:\b[ap]\.m\.|\.{2,})(?=\s+[a-z])"
+)
+_QUOTED = re.compile(
+    r"「[^「」。!?]*[。!?]?」|『[^『』。!?]*[。!?]?』|[“\"][^“”\".!?]*[.!?]?[”\"]"
 )
 # Marks of Markdown and lists; an announcement of what comes.
 _DECORATION = re.compile(
@@ -57,9 +60,7 @@ class Read(NamedTuple):
     length: int
     alone: set[str]  # of the two nouns those that stand by themselves
     frame: str
-    words: list[
-        str
-    ]  # content words without the two, each once, as the dictionary has them
+    words: list[str]  # content words but the two, each once, as in the dictionary
     prose: bool  # whether its words follow each other as in prose
 
 
@@ -95,19 +96,9 @@ def read_sentence(
     return wrong, None if wrong else read
 
 
-@lru_cache(1 << 12)
-def plain(text: str) -> str:
-    """A text by its letters and digits alone, in small letters.
-
-    >>> plain("The Mirror, again!")
-    'themirroragain'
-    """
-    return "".join(filter(str.isalnum, nfkc(text).lower()))
-
-
 def _wrong_form(answer: str, asked: str, language: str) -> str | None:
-    said = plain(answer)
-    if asked and (said in plain(asked) or plain(asked.splitlines()[0]) in said):
+    said, prompt = _letters(answer), _letters(asked)
+    if prompt and (said in prompt or prompt in said):
         return "prompt_again"
     if len(answer.splitlines()) > 1:
         return "not_one"
@@ -116,10 +107,7 @@ def _wrong_form(answer: str, asked: str, language: str) -> str | None:
     end = _ENDS[language]
     # What is said within a sentence may end as one; two sentences that are said are two.
     body = re.sub(f"({end})({_CLOSING})", r"\2\1", _ABBREVIATION.sub("", answer))
-    quoted = (
-        r"「[^「」。!?]*[。!?]?」|『[^『』。!?]*[。!?]?』|[“\"][^“”\".!?]*[.!?]?[”\"]"
-    )
-    body = re.sub(quoted, "「」", body)
+    body = _QUOTED.sub("「」", body)
     ends = [match.end() for match in re.finditer(f"(?:{end})+", body)]
     if len(body) not in ends:
         return "no_end"
@@ -130,6 +118,10 @@ def _wrong_form(answer: str, asked: str, language: str) -> str | None:
     letters = [letter for letter in answer if letter.isalpha()]
     foreign = sum(not letter.isascii() for letter in letters)
     return "other_language" if foreign > len(letters) / 10 else None
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.lower()))
 
 
 def _read_ja(text: str, pair: tuple[str, str]) -> Read:

@@ -16,7 +16,7 @@ from sozo.models.likelihood import bits_per_character
 from sozo.models.weights import load_model
 from sozo.scoring.final_text import final_text
 from sozo.scoring.measure import Measure
-from sozo.suite.sentences.sentence import LENGTHS, plain, read_sentence
+from sozo.suite.sentences.sentence import LENGTHS, read_sentence
 from sozo.tasks.held_out import fingerprint, refuse
 from sozo.tasks.task import Answer, ChosenItems, Complete, Item, Row, known_columns
 from sozo.tasks.view import View
@@ -116,7 +116,7 @@ class Sentences(ChosenItems):
         new = [k for k in usable if result[k].reason is None]
         facts = [rows[k].facts for k in new]
         ids = [items[k].id for k in new]
-        texts = [plain(final_text(answers[k].text) or "") for k in new]
+        texts = [final_text(answers[k].text) for k in new]
         values = zip(
             portions([[own["frame"]] for own in facts]),
             portions([[pair] for pair in zip(ids, texts, strict=True)]),

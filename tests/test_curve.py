@@ -90,7 +90,7 @@ def test_hotter_lies_on_the_curve_in_93_of_100_worlds(n):
     hotter, paired = signs(300, n)
     assert hotter.count(0) >= 0.93 * len(hotter)
     assert paired.count(-1) == 0
-    assert paired.count(1) >= {300: 0.3, 2048: 0.98}[n] * len(paired)
+    assert paired.count(1) >= {300: 0.3, 2048: 0.9}[n] * len(paired)
 
 
 # The statistics.

@@ -43,22 +43,22 @@ class Above:
 
 
 def above_line(
-    own: np.ndarray, line: Sequence[np.ndarray], *, paired: bool = False
+    model: np.ndarray, line: Sequence[np.ndarray], *, paired: bool = False
 ) -> Above:
-    """The point `own`, and those of `line`, each the mean of its pairs (across, up), float64 of shape (n, 2).
+    """The point `model`, and those of `line`, each the mean of its pairs (across, up), float64 of shape (n, 2).
 
     Between neighbours across the line is straight. Pairs are resampled within each point (Efron's bootstrap); where
     they are `paired`, the same ones of all points. A resample beyond the line's end takes its last piece further; the
     point itself must lie between its ends.
     """
     random = np.random.default_rng(0)
-    sides = [own, *line]
+    sides = [model, *line]
     if paired:
         together = _resampled(np.concatenate(sides, axis=1), random)
         drawn = together.reshape(_RESAMPLES, len(sides), 2)
     else:
         drawn = np.stack([_resampled(side, random) for side in sides], axis=1)
-    point, points = own.mean(axis=0), np.stack([side.mean(axis=0) for side in line])
+    point, points = model.mean(axis=0), np.stack([side.mean(axis=0) for side in line])
     heights = drawn[:, 0, 1] - height(drawn[:, 0, 0], drawn[:, 1:])
     of_line = height(np.broadcast_to(point[0], _RESAMPLES), drawn[:, 1:])
     return Above(
@@ -68,7 +68,7 @@ def above_line(
         bend=_bend(float(point[0]), points),
         error=_spread(heights),
         line_error=_spread(of_line),
-        n=len(own),
+        n=len(model),
         fewest=min(map(len, sides)),
         line_n=None if paired else sum(map(len, line)),
     )

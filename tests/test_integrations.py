@@ -343,6 +343,14 @@ def test_a_measure_of_answers_judged_together_is_refused():
         Integration("sentences").pay([])
 
 
+@pytest.mark.suite
+def test_texts_that_a_model_only_reads_are_asked_nowhere():
+    items = Integration("general").items
+    assert len(items) == 80 and not any(item.read for item in items.values())
+    (row,) = Integration("general").measure([""], [next(iter(items))])
+    assert row.values["general"] == 0
+
+
 def test_a_prompt_in_a_template_of_the_models_is_recognised():
     for template, end in TEMPLATES:
         query = template.format(ASKED) + TEN + end

@@ -98,8 +98,8 @@ class Integration:
 
     @cached_property
     def items(self) -> dict[str, Item]:
-        """What the task asks, by id."""
-        return {item.id: item for item in self.task.items()}
+        """What the task asks, by id; a text that is read, and not answered, is none of it."""
+        return {item.id: item for item in self.task.items() if not item.read}
 
     @property
     def reward(self) -> Reward:

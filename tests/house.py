@@ -72,6 +72,7 @@ SPINE = (
     "training/decided.py",
     "training/selection.py",
     "training/sft_dpo.py",
+    "rewards/own_rewards.py",
     "training/entries.py",
     "training/mix.py",
     "training/grpo.py",

@@ -346,7 +346,8 @@ def test_a_measure_of_answers_judged_together_is_refused():
 @pytest.mark.suite
 def test_texts_that_a_model_only_reads_are_asked_nowhere():
     items = Integration("general").items
-    assert len(items) == 80 and not any(item.read for item in items.values())
+    assert len(items) == 80
+    assert not any(item.read for item in items.values())
     (row,) = Integration("general").measure([""], [next(iter(items))])
     assert row.values["general"] == 0
 

@@ -10,11 +10,13 @@ from typing import Annotated, Any, Self
 import pydantic
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
+from sozo.data.errors import UserError
+from sozo.data.foreign import brief
 from sozo.data.settings import from_validation
 from sozo.models import verbalized
 
 _Share = Annotated[float, Field(gt=0, le=1)]
-_Several = Annotated[int, Field(ge=2)]
+_Several = Annotated[int, Field(ge=2, le=100)]
 _STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 _BEST_OF = "best-of"
 
@@ -30,8 +32,8 @@ class Sampling:
     'temperature=1.3,min_p=0.1'
     """
 
-    temperature: Annotated[float, Field(gt=0)] | None = None
-    top_k: Annotated[int, Field(ge=1)] | None = None
+    temperature: Annotated[float, Field(gt=0, le=100)] | None = None
+    top_k: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     top_p: _Share | None = None
     min_p: _Share | None = None
     best_of: _Several | None = None
@@ -42,6 +44,10 @@ class Sampling:
         """From names with their numbers, joined by commas; of nothing, as the task says. UserError tells the mistake."""
         pairs = [part.split("=", 1) for part in (text or "").split(",") if part]
         given = {name.strip().replace(_BEST_OF, "best_of"): n for name, *n in pairs}
+        if len(given) < len(pairs):
+            raise UserError(
+                f"sampling {brief(text or '')}: one name stands there twice"
+            )
         try:
             values = {name: "".join(number).strip() for name, number in given.items()}
             return TypeAdapter(cls).validate_python(values)

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.studies  # of the whole repository
 # Of other projects, or the shell's own, and with nothing of ours in it.
 OTHERS = r"vf-eval |inspect eval |lm_eval |flexeval_file |python -m (verl|openrlhf)\."  # tools with an integration
 ELSEWHERE = re.compile(
-    r"cd |cp |ln |for |\[ |sed -i |hf upload |export |git clone |pre-commit install|transformers serve|vllm serve |wandb sync|D=|"
-    + OTHERS
+    r"cd |cp |ln |for |\[ |sed -i |grep |head |curl |hf upload |export |git clone |pre-commit install|"
+    r"transformers serve|vllm serve |wandb sync|D=|" + OTHERS
 )
 SCRIPT = re.compile(r"(benchmarks|examples|recipes)/[\w/.-]+\.py")
 

@@ -118,7 +118,6 @@ NAN, INF = float("nan"), float("inf")
 @pytest.mark.parametrize(
     ("kind", "values"),
     [
-        *((GeneratorSettings, {"temperature": value}) for value in (NAN, INF, 10**400)),
         *((GeneratorSettings, {"concurrency": value}) for value in (0, -1, 10**400)),
         (GeneratorSettings, {"max_new_tokens": 0}),
         *((JudgeSettings, {"max_cost": value}) for value in (NAN, INF, -1.0)),

@@ -103,7 +103,8 @@ def test_what_is_imported_is_declared(room):
         set(imports(room))
         - set(sys.stdlib_module_names)
         - beside
-        - {"sozo", "launch", "study", "sat_attacks", "sent_by_others", "gpu"}
+        - {"sozo", "launch", "study", "sat_attacks", "diverse_attacks"}
+        - {"sent_by_others", "gpu"}
     )
     declared = names() | names(*EXTRAS)
     assert {

@@ -74,44 +74,46 @@ class Room:
     def __init__(self, most: int) -> None:
         self._left = most
         self._held = defaultdict[str, list[Pace]](list)
-        self._waiting: list[tuple[str, asyncio.Future[None]]] = []
+        self._waiting: list[tuple[str, Pace, asyncio.Future[None]]] = []
 
     @asynccontextmanager
     async def held(self, client: str, pace: Pace) -> AsyncIterator[None]:
         """One request's part of it, as soon as there is one."""
         if self._left:
             self._left -= 1
+            self._held[client].append(pace)
         else:
             self._ask_for(client)
-            await self._wait(client)
-        self._held[client].append(pace)
+            await self._wait(client, pace)
         try:
             yield
         finally:
-            self._held[client].remove(pace)
-            if not self._held[client]:
-                del self._held[client]
-            self._leave()
+            self._leave(client, pace)
 
-    async def _wait(self, client: str) -> None:
-        place = client, asyncio.get_running_loop().create_future()
+    async def _wait(self, client: str, pace: Pace) -> None:
+        place = client, pace, asyncio.get_running_loop().create_future()
         self._waiting.append(place)
         try:
-            await place[1]
+            await place[2]
         except asyncio.CancelledError:
             if place in self._waiting:
                 self._waiting.remove(place)
             else:  # its turn came as it gave up
-                self._leave()
+                self._leave(client, pace)
             raise
 
-    def _leave(self) -> None:
+    def _leave(self, client: str, pace: Pace) -> None:
+        self._held[client].remove(pace)
+        if not self._held[client]:
+            del self._held[client]
         if not self._waiting:
             self._left += 1
             return
         next_one = min(self._waiting, key=lambda place: self._count(place[0]))
         self._waiting.remove(next_one)
-        next_one[1].set_result(None)
+        # It holds its part from now on, and not only when it wakes: others may leave before that.
+        self._held[next_one[0]].append(next_one[1])
+        next_one[2].set_result(None)
 
     def _count(self, client: str) -> int:
         return len(self._held.get(client, ()))

@@ -344,7 +344,8 @@ def serve(
         app = application(
             integration, most_bytes, hosts=(host, *hosts), journal=journal
         )
-        uvicorn.run(app, host=host, port=port)
+        # Who is one client is told by the connection, not by a header that anybody can write.
+        uvicorn.run(app, host=host, port=port, proxy_headers=False)
 
 
 class _Clients:

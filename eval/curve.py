@@ -16,7 +16,7 @@ from sozo.models.sampling import Sampling
 from sozo.models.settings import OF_FORM
 from sozo.scoring.measure import FEWEST, Estimate, Measure
 from sozo.scoring.numbers import number
-from sozo.scoring.statistics.curve import Above, above_line
+from sozo.scoring.statistics.curve import Above, above_line, joined, merged
 from sozo.scoring.statistics.means import few
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.scoring.translatable import translatable
@@ -163,7 +163,14 @@ def _beside(
         own, *line = (np.array(list(each.values())) for each in places)
         if reason := few(len(own), "common items"):
             return replace(nothing, reason=reason)
-        x, *ends = (float(side[:, 0].mean()) for side in (own, *line))
+        groups = joined(line, paired=up.per_item)
+        if len(groups) < FEWEST:
+            form = "{n} of the curve's {of} temperatures differ in {across}, and it needs {least}"
+            counts = {"n": len(groups), "of": len(line), "least": FEWEST}
+            reason = translatable(form, across=_name(across), **counts)
+            return replace(nothing, reason=reason)
+        apart = [merged(group, paired=up.per_item) for group in groups]
+        x, *ends = (float(side[:, 0].mean()) for side in (own, *apart))
         if not min(ends) <= x <= max(ends):
             numbers = {"x": x, "low": min(ends), "high": max(ends)}
             shown = {name: number(value, across) for name, value in numbers.items()}

@@ -29,6 +29,7 @@ _LEAST = (
     10  # a point of a tenth of a model's answers, or less, would leave few of its words
 )
 _SAME = ("model", "model_revision", "base_url", *OF_FORM)
+_LOADED = ("model_sha256", "model_revision")  # one name may have had other weights
 
 
 def lines(
@@ -51,7 +52,9 @@ def _place(run: RunResult, varied: str) -> tuple[object, float] | None:
     sampling = Sampling.parse(run.settings.get("sampling"))
     if run.settings.get("model") is None or run.temperature is None:
         return None
-    common = (*(run.settings.get(name) for name in _SAME), run.judge)
+    asked = (run.settings.get(name) for name in _SAME)
+    loaded = (run.loaded.get(name) for name in _LOADED)
+    common = (*asked, *loaded, run.judge)
     others = replace(sampling, temperature=None)
     if varied == TEMPERATURE:
         return (*common, others), run.temperature

@@ -336,6 +336,21 @@ def test_lines_are_of_what_differs_in_one_number_alone(report, drawn, tmp_path):
     assert by_min_p == [["base", "base min_p=0.1"], hotter]
 
 
+@pytest.mark.parametrize("known", ["model_sha256", "model_revision"])
+def test_other_weights_of_one_name_are_no_point_of_the_line(report, tmp_path, known):
+    shutil.copytree(report, tmp_path / "all")
+    for k in range(len(DRAWN)):
+        path = tmp_path / "all" / f"base{k}" / "config.json"
+        config = json.loads(path.read_bytes())
+        config["loaded"][known] = "old" if k == 1 else "new"
+        path.write_text(json.dumps(config), "utf-8")
+    methods = found_of(tmp_path).compared.methods
+    (line,) = lines(methods, "dat")
+    assert [one.name for one in line] == [
+        f"base {t}".strip() for t in DRAWN if t != "temperature=0.7"
+    ]
+
+
 def test_two_temperatures_are_too_few(report, tmp_path):
     for name in ("base0", "base2", "hot"):
         shutil.copytree(report / name, tmp_path / name)

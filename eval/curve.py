@@ -128,7 +128,8 @@ def beside_line(
     if task.curve is None or method.reference:
         return None
     runs = method.of_task(task.name)
-    line = next((one for one in lines(methods, task.name) if base in one), None)
+    every = lines([base, *methods], task.name)  # of two at one temperature the base
+    line = next((one for one in every if base in one), None)
     if line is None or method in line or not runs:
         return None
     up, across = task.curve

@@ -375,6 +375,19 @@ def test_temperatures_with_equal_different_words_are_one_point(report, drawn, tm
     assert np.isfinite([three.estimate.low, three.estimate.high]).all()
 
 
+def test_a_base_drawn_twice_at_one_temperature_has_its_curve(report, tmp_path):
+    shutil.copytree(report, tmp_path / "all")
+    path = shutil.copytree(report / "base2", tmp_path / "all" / "twin")
+    for name in ("config.json", "metrics.json"):
+        text = (path / name).read_text("utf-8")
+        (path / name).write_text(text.replace('"base"', '"base temperature=1"'))
+    for base in ("base", "base temperature=1"):
+        rows = curves(found_of(tmp_path, base))
+        assert rows["pairs"].state == HIGHER
+        (other,) = {"base", "base temperature=1"} - {base}
+        assert rows.keys() == {"hot", "pairs", "few", other}
+
+
 def test_over_seeds_it_is_about_the_method(report, drawn, tmp_path):
     shutil.copytree(report, tmp_path / "all")
     for seed in range(4):

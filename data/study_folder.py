@@ -95,3 +95,13 @@ def read_study(folder: Path) -> StudyFolder | None:
         raise UserError(
             f"{path}: cannot be used ({error}); run sozo study again, which writes it"
         ) from error
+
+
+def without_seed(name: str) -> tuple[str, str]:
+    """A row's name without the seed of its training, and this with its sign; empty where there is none.
+
+    >>> without_seed("DPO@1"), without_seed("org/model@main")
+    (('DPO', '@1'), ('org/model@main', ''))
+    """
+    row, sign, seed = name.rpartition("@")
+    return (row, sign + seed) if row and seed.isdecimal() else (name, "")

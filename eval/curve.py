@@ -16,7 +16,7 @@ from sozo.models.sampling import Sampling
 from sozo.models.settings import OF_FORM
 from sozo.scoring.measure import FEWEST, Estimate, Measure
 from sozo.scoring.numbers import number
-from sozo.scoring.statistics.curve import Above, above_line
+from sozo.scoring.statistics.curve import Above, above_line, joined, merged
 from sozo.scoring.statistics.means import few
 from sozo.scoring.statistics.seeds import over_seeds
 from sozo.scoring.translatable import translatable
@@ -29,6 +29,7 @@ _LEAST = (
     10  # a point of a tenth of a model's answers, or less, would leave few of its words
 )
 _SAME = ("model", "model_revision", "base_url", *OF_FORM)
+_LOADED = ("model_sha256", "model_revision")  # one name may have had other weights
 
 
 def lines(
@@ -51,7 +52,9 @@ def _place(run: RunResult, varied: str) -> tuple[object, float] | None:
     sampling = Sampling.parse(run.settings.get("sampling"))
     if run.settings.get("model") is None or run.temperature is None:
         return None
-    common = (*(run.settings.get(name) for name in _SAME), run.judge)
+    asked = (run.settings.get(name) for name in _SAME)
+    loaded = (run.loaded.get(name) for name in _LOADED)
+    common = (*asked, *loaded, run.judge)
     others = replace(sampling, temperature=None)
     if varied == TEMPERATURE:
         return (*common, others), run.temperature
@@ -125,7 +128,8 @@ def beside_line(
     if task.curve is None or method.reference:
         return None
     runs = method.of_task(task.name)
-    line = next((one for one in lines(methods, task.name) if base in one), None)
+    every = lines([base, *methods], task.name)  # of two at one temperature the base
+    line = next((one for one in every if base in one), None)
     if line is None or method in line or not runs:
         return None
     up, across = task.curve
@@ -163,7 +167,14 @@ def _beside(
         own, *line = (np.array(list(each.values())) for each in places)
         if reason := few(len(own), "common items"):
             return replace(nothing, reason=reason)
-        x, *ends = (float(side[:, 0].mean()) for side in (own, *line))
+        groups = joined(line, paired=up.per_item)
+        if len(groups) < FEWEST:
+            form = "{n} of the curve's {of} temperatures differ in {across}, and it needs {least}"
+            counts = {"n": len(groups), "of": len(line), "least": FEWEST}
+            reason = translatable(form, across=_name(across), **counts)
+            return replace(nothing, reason=reason)
+        apart = [merged(group, paired=up.per_item) for group in groups]
+        x, *ends = (float(side[:, 0].mean()) for side in (own, *apart))
         if not min(ends) <= x <= max(ends):
             numbers = {"x": x, "low": min(ends), "high": max(ends)}
             shown = {name: number(value, across) for name, value in numbers.items()}

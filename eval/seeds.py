@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sozo.data.study_folder import without_seed
 from sozo.eval.evaluated import Evaluated
 from sozo.tasks.run_result import RunResult
 
@@ -59,10 +60,8 @@ def fold(models: Sequence[Evaluated]) -> list[Method]:
     """
     found: dict[tuple[Path | None, str], dict[str, Evaluated]] = {}
     for model in models:
-        name, _, seed = model.name.rpartition("@")
-        if not (name and seed.isdecimal()):
-            name, seed = model.name, ""
-        found.setdefault((model.study, name), {})[seed] = model
+        name, seed = without_seed(model.name)
+        found.setdefault((model.study, name), {})[seed.removeprefix("@")] = model
     methods = [Method(name, runs) for (_, name), runs in found.items()]
     return [
         method if method.several else Method(method.first.name, {"": method.first})

@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from sozo.data.errors import UserError
 from sozo.data.foreign import brief
 from sozo.data.settings import from_validation
+from sozo.data.study_folder import without_seed
 from sozo.models import verbalized
 
 _Share = Annotated[float, Field(gt=0, le=1)]
@@ -83,5 +84,10 @@ class Sampling:
         return verbalized.asked(prompt, self.verbalized) if self.verbalized else prompt
 
     def named(self, model: str) -> str:
-        """A row's name: the model's, and how it draws."""
-        return f"{model} {self.text}".strip()
+        """A row's name: the model's, how it draws, and last the seed of its training.
+
+        >>> Sampling(best_of=4).named("own@1")
+        'own best-of=4@1'
+        """
+        name, seed = without_seed(model)
+        return f"{name} {self.text}".strip() + seed

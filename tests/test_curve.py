@@ -15,7 +15,7 @@ from sozo.eval.report.answer import first_screen
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.report.labels import wording
 from sozo.eval.run import score_answers
-from sozo.scoring.statistics.curve import above_line
+from sozo.scoring.statistics.curve import above_line, joined
 from sozo.scoring.statistics.hill import different_words, hill_interval
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
@@ -129,6 +129,32 @@ def test_a_straight_line_needs_no_allowance_and_a_bent_one_does():
     above = above_line(place(1.0, 3.9), bent).estimate()
     assert above.sign == 1
     assert above.p < 0.05
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0])
+@pytest.mark.parametrize("paired", [False, True])
+def test_points_that_are_not_apart_are_one_and_their_heights_allowed_for(
+    spread, paired
+):
+    random = np.random.default_rng(0)
+    noise = random.normal(size=(200, 2)) * (spread, 0.1)
+    noise -= noise.mean(axis=0)
+
+    def place(x, y):
+        own = random.permutation(noise)  # so that pairs differ
+        return own + np.array([x, y])
+
+    line = [place(x, y) for x, y in ((10, 0.5), (10, 0.56), (100, 0.6), (200, 0.8))]
+    assert [len(group) for group in joined(line, paired=paired)] == [2, 1, 1]
+    at_twice = above_line(place(10, 0.54), line, paired=paired)  # as one of them, or so
+    assert at_twice.line == pytest.approx(0.53)
+    assert at_twice.bend == pytest.approx(0.03)
+    assert at_twice.estimate().sign == 0
+    higher = above_line(place(10, 0.7), line, paired=paired).estimate()
+    assert higher.sign == 1
+    elsewhere = above_line(place(150, 0.8), line, paired=paired)
+    assert elsewhere.estimate().sign == 1
+    assert elsewhere.bend < 0.03  # the two are not beside it
 
 
 def test_items_that_all_were_asked_are_resampled_together():
@@ -310,11 +336,56 @@ def test_lines_are_of_what_differs_in_one_number_alone(report, drawn, tmp_path):
     assert by_min_p == [["base", "base min_p=0.1"], hotter]
 
 
+@pytest.mark.parametrize("known", ["model_sha256", "model_revision"])
+def test_other_weights_of_one_name_are_no_point_of_the_line(report, tmp_path, known):
+    shutil.copytree(report, tmp_path / "all")
+    for k in range(len(DRAWN)):
+        path = tmp_path / "all" / f"base{k}" / "config.json"
+        config = json.loads(path.read_bytes())
+        config["loaded"][known] = "old" if k == 1 else "new"
+        path.write_text(json.dumps(config), "utf-8")
+    methods = found_of(tmp_path).compared.methods
+    (line,) = lines(methods, "dat")
+    assert [one.name for one in line] == [
+        f"base {t}".strip() for t in DRAWN if t != "temperature=0.7"
+    ]
+
+
 def test_two_temperatures_are_too_few(report, tmp_path):
     for name in ("base0", "base2", "hot"):
         shutil.copytree(report / name, tmp_path / name)
     row = curves(found_of(tmp_path))["hot"]
     assert row.estimate.reason == "the curve has 2 temperatures, and needs 3"
+
+
+def test_temperatures_with_equal_different_words_are_one_point(report, drawn, tmp_path):
+    cold = drawn(10, 1, 0) * LISTS  # as a model writes that is sure of its list
+    for at in (0.1, 0.2):
+        name = f"temperature={at}"
+        dat_rows(tmp_path / name, f"base {name}", cold, "org/base", name, at)
+    dat_rows(tmp_path / "low", "low", drawn(40, LISTS, 13), "runs/low")
+    shutil.copytree(report / "base2", tmp_path / "base2")
+    two = curves(found_of(tmp_path))["low"]
+    write_evaluation(tmp_path / "r.html", find_evaluated([str(tmp_path)]), base="base")
+    told = "2 of the curve's 3 temperatures differ in different words, and it needs 3"
+    assert (two.state, two.estimate.reason) == (NOT_COMPARED, told)
+    assert two.estimate.low is None
+    shutil.copytree(report / "base1", tmp_path / "base1")
+    three = curves(found_of(tmp_path))["low"]
+    assert np.isfinite([three.estimate.low, three.estimate.high]).all()
+
+
+def test_a_base_drawn_twice_at_one_temperature_has_its_curve(report, tmp_path):
+    shutil.copytree(report, tmp_path / "all")
+    path = shutil.copytree(report / "base2", tmp_path / "all" / "twin")
+    for name in ("config.json", "metrics.json"):
+        text = (path / name).read_text("utf-8")
+        (path / name).write_text(text.replace('"base"', '"base temperature=1"'))
+    for base in ("base", "base temperature=1"):
+        rows = curves(found_of(tmp_path, base))
+        assert rows["pairs"].state == HIGHER
+        (other,) = {"base", "base temperature=1"} - {base}
+        assert rows.keys() == {"hot", "pairs", "few", other}
 
 
 def test_over_seeds_it_is_about_the_method(report, drawn, tmp_path):

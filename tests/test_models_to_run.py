@@ -15,8 +15,9 @@ from sozo.data.checkpoints import STATE
 from sozo.data.errors import UserError
 from sozo.data.record import folder_sha256
 from sozo.data.study_folder import StudyFolder, StudyRow, read_study, write_study
-from sozo.eval.evaluated import find_evaluated
+from sozo.eval.evaluated import Evaluated, find_evaluated
 from sozo.eval.models_to_run import find_targets, write_studies
+from sozo.eval.seeds import fold
 from sozo.tasks.dat.summary import DatSummary
 from test_jcq_sat_commands import ROOT, both
 from test_sampling_endpoint import KEY, server
@@ -270,6 +271,28 @@ def test_models_of_one_name_and_models_with_a_name_of_their_own(tmp_path):
         UserError, match=r"two models would go to the folder x: a and b; .*NAME=MODEL"
     ):
         find_targets(["x=a", "x=b"])
+
+
+def test_a_seed_stays_last_where_seeds_are_folded():
+    models, ways = (
+        ["own@0=a", "own@1=b", "other=c@main"],
+        ["temperature=0.7", "top_k=9"],
+    )
+    targets, _ = find_targets(models, ways)
+    assert [target.source for target in targets] == [
+        "own temperature=0.7@0",
+        "own top_k=9@0",
+        "own temperature=0.7@1",
+        "own top_k=9@1",
+        "other temperature=0.7",
+        "other top_k=9",
+    ]
+    methods = fold([Evaluated(target.source) for target in targets])
+    assert [(one.name, list(one.runs)) for one in methods[:2]] == [
+        ("own temperature=0.7", ["0", "1"]),
+        ("own top_k=9", ["0", "1"]),
+    ]
+    assert len({target.folder for target in targets}) == len(targets)
 
 
 def test_a_training_that_is_lengthened_ends_with_its_last_checkpoint(tmp_path):

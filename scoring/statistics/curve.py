@@ -1,5 +1,6 @@
 """How far a point lies above a line, where point and line are means of pairs (across, up) of answers or of items."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -47,11 +48,13 @@ def above_line(
 ) -> Above:
     """The point `model`, and those of `line`, each the mean of its pairs (across, up), float64 of shape (n, 2).
 
-    Between neighbours across the line is straight. Pairs are resampled within each point (Efron's bootstrap); where
-    they are `paired`, the same ones of all points. A resample beyond the line's end takes its last piece further; the
-    point itself must lie between its ends.
+    Between neighbours across the line is straight. Points that are not apart are one (`joined`); there must be three.
+    Pairs are resampled within each point (Efron's bootstrap); where they are `paired`, the same ones of all points. A
+    resample beyond the line's end takes its last piece further; the point itself must lie between its ends.
     """
     random = np.random.default_rng(0)
+    groups = joined(line, paired=paired)
+    line = [merged(group, paired=paired) for group in groups]
     sides = [model, *line]
     if paired:
         together = _resampled(np.concatenate(sides, axis=1), random)
@@ -65,13 +68,51 @@ def above_line(
         across=float(point[0]),
         up=float(point[1]),
         line=float(height(point[0], points)),
-        bend=_bend(float(point[0]), points),
+        bend=_bend(float(point[0]), points) + _apart(float(point[0]), points, groups),
         error=_spread(heights),
         line_error=_spread(of_line),
         n=len(model),
         fewest=min(map(len, sides)),
         line_n=None if paired else sum(map(len, line)),
     )
+
+
+def joined(
+    line: Sequence[np.ndarray], *, paired: bool = False
+) -> list[list[np.ndarray]]:
+    """The points by their place across; those that one cannot tell apart by it, at 95%, are together.
+
+    Between such points the line's slope would be noise divided by nothing.
+
+    >>> near, far = np.array([[1.0, 0.0], [3.0, 0.0]]), np.array([[10.0, 0.0], [12.0, 0.0]])
+    >>> [len(group) for group in joined([far, near, near])]
+    [2, 1]
+    """
+    groups = list[list[np.ndarray]]()
+    for point in sorted(line, key=lambda point: float(point[:, 0].mean())):
+        if groups and _together(groups[-1], point, paired=paired):
+            groups[-1].append(point)
+        else:
+            groups.append([point])
+    return groups
+
+
+def merged(group: Sequence[np.ndarray], *, paired: bool = False) -> np.ndarray:
+    """The points of a group as one: with the pairs of all; where these are `paired`, with their means."""
+    return np.mean(group, axis=0) if paired else np.concatenate(group)
+
+
+def _together(group: Sequence[np.ndarray], point: np.ndarray, *, paired: bool) -> bool:
+    one, other = merged(group, paired=paired)[:, 0], point[:, 0]
+    before, here = float(one.mean()), float(other.mean())
+    sides = [other - one] if paired else [one, other]
+    error = math.hypot(*map(_error, sides))
+    rounding = 1e-9 * max(abs(before), abs(here))
+    return here - before <= max(Z95 * error, rounding)
+
+
+def _error(values: np.ndarray) -> float:
+    return float(values.std(ddof=1)) / math.sqrt(len(values))
 
 
 def height(at: np.ndarray, points: np.ndarray) -> np.ndarray:
@@ -104,6 +145,16 @@ def _bend(at: float, points: np.ndarray) -> float:
     curved = np.diff(slopes) / (x[2:] - x[:-2])
     near = np.abs(curved[max(0, right - 2) : right])
     return float(near.max() * (at - x[right - 1]) * (x[right] - at))
+
+
+def _apart(
+    at: float, points: np.ndarray, groups: Sequence[Sequence[np.ndarray]]
+) -> float:
+    """How high the rows of a point lie from its middle, at most, of the two points beside `at`; 0 of one row each."""
+    right = int(np.count_nonzero(points[:, 0] < at).clip(1, len(points) - 1))
+    beside = groups[right - 1 : right + 1]
+    heights = ([float(row[:, 1].mean()) for row in group] for group in beside)
+    return max((max(each) - min(each)) / 2 for each in heights)
 
 
 def _resampled(values: np.ndarray, random: np.random.Generator) -> np.ndarray:

@@ -19,7 +19,7 @@ from sozo.tasks.task import Answer
 _KANA = re.compile("[ぁ-ヿ]")
 # Whatever stands around them: final_text takes the tags of an only <response> away, and those of the first and last.
 _ANSWER = re.compile(
-    r"<text>((?:(?!</text>).)*)</text>\s*<probability>\s*(\d{0,3}\.?\d{1,20})\s*%?\s*</probability>",
+    r"<text>((?:(?!</?text>).)*)</text>\s*<probability>\s*(\d{0,3}\.?\d{1,20})\s*%?\s*</probability>",
     re.DOTALL | re.IGNORECASE,
 )
 

@@ -136,7 +136,7 @@ def _read_ja(text: str, pair: tuple[str, str]) -> Read:
         if surface in pair:
             if pos == "名詞" and not (_leads(before) or _follows(behind)):
                 alone.add(surface)
-        elif pos in _CONTENT and sub not in _SAYS_NOTHING:
+        elif pos in _CONTENT and sub not in _SAYS_NOTHING and _letters(surface):
             known = _REPRESENTATIVE.search(meaning)
             words[known[1] if known else surface] = None
         if pos not in _TAKEN_OUT:

@@ -117,6 +117,15 @@ def test_a_frame_is_what_is_left_without_nouns_in_either_order():
     assert read.words == ["reflect", "sleepy", "dog"]
 
 
+@pytest.mark.parametrize("mark", ["☆♪", "🐶🐱", "…", "("])
+def test_marks_are_no_content_words(mark):
+    plain, marked = (
+        read_sentence(text, "", JA, "ja")[1].words
+        for text in (GOOD, GOOD.replace("、", f"、{mark}"))
+    )
+    assert marked == plain
+
+
 def test_the_pairs():
     known = Counter((row["language"], row["split"]) for row in PAIRS)
     sizes = (128, 32, 96)

@@ -29,9 +29,10 @@ _ABBREVIATION = re.compile(
 _QUOTED = re.compile(
     r"「[^「」。!?]*[。!?]?」|『[^『』。!?]*[。!?]?』|[“\"][^“”\".!?]*[.!?]?[”\"]"
 )
-# Marks of Markdown and lists; an announcement of what comes.
+# Marks of Markdown; a number or letter of a list (3.5 and J.K. are none); an announcement of what comes.
 _DECORATION = re.compile(
     r"[*#`|<>{}\[\]_~]|^[^\w「『“\"'(]"
+    r"|^\(?(?:\d{1,3}|[a-e])\)|^\d{1,3}[.、:](?!\d)|^[a-e]\.\s?(?=[^\x00-\x7f])"
     r"|^[^:「\"“]{0,40}(?:文|例|答え?|以下|sentence|answer|example|here)[^:「\"“]{0,20}:",
     re.IGNORECASE,
 )

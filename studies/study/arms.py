@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import brief
 from sozo.data.settings import hint
 from sozo.models.sampling import Sampling
 from sozo.models.settings import OF_NOUNS
@@ -85,6 +86,10 @@ def read_arms(
             )
         try:
             settings = dict(settings or {})
+            if settings.get("sampling") and settings.get("model") in OF_NOUNS:
+                raise UserError(
+                    f"sampling goes with a language model, not with {settings['model']}"
+                )
             several = isinstance(settings.get("sampling"), list)
             samplings = settings.pop("sampling") if several else ()
             arm = _read_arm(name, settings, arms, seeds, sampling_flags)
@@ -95,9 +100,14 @@ def read_arms(
     return tuple(arms.values())
 
 
-def _sampled(arm: Arm, samplings: Sequence[str]) -> Iterator[Arm]:
+def _sampled(arm: Arm, samplings: Sequence[Any]) -> Iterator[Arm]:
     """Further rows of an arm's model, which draw otherwise (`sozo.models.sampling`)."""
-    for sampling in map(Sampling.parse, samplings):
+    for text in samplings:
+        if not isinstance(text, str):
+            raise UserError(
+                f"sampling: {brief(repr(text))} is no text such as temperature=0.7"
+            )
+        sampling = Sampling.parse(text)
         flags = {} if arm.train else dict(arm.flags)
         flags["sampling"] = sampling.text
         yield Arm(

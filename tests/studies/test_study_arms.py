@@ -201,6 +201,18 @@ def test_a_dry_run_counts_with_what_an_arm_says(arms):
             {"a": {"sampling": ["temprature=1"]}},
             "arm a: sampling: unknown key temprature (did you mean temperature?)",
         ),
+        (
+            {"a": {"sampling": [0.7]}},
+            "arm a: sampling: 0.7 is no text such as temperature=0.7",
+        ),
+        (
+            {"r": {"model": "random", "sampling": ["temperature=0.7"]}},
+            "arm r: sampling goes with a language model, not with random",
+        ),
+        (
+            {"r": {"model": "frontier", "sampling": "temperature=0.7"}},
+            "arm r: sampling goes with a language model, not with frontier",
+        ),
         ({"a": {"num_answers": 1}}, "arm a: unknown setting: num_answers"),
         ({"a": {"config": "grpo.yaml"}}, "arm a: config goes with train"),
         (

@@ -108,6 +108,10 @@ def _sampled(arm: Arm, samplings: Sequence[Any]) -> Iterator[Arm]:
                 f"sampling: {brief(repr(text))} is no text such as temperature=0.7"
             )
         sampling = Sampling.parse(text)
+        if not sampling.text:
+            raise UserError(
+                f"sampling: {text!r} names no way to draw; the arm's own row is there without it"
+            )
         flags = {} if arm.train else dict(arm.flags)
         flags["sampling"] = sampling.text
         yield Arm(
@@ -144,6 +148,11 @@ def _read_arm(
         raise UserError(
             f"beside, a list of folders of answers, goes with train: {' or '.join(_ON_TABLES)}"
         )
+    for folder in beside:
+        if not isinstance(folder, str) or not folder:
+            raise UserError(
+                f"beside: {brief(repr(folder))} is no folder of answers; a name of digits takes quotes"
+            )
     if not method:
         for key in ("config", "num_training_answers"):
             if keys[key]:
@@ -178,7 +187,7 @@ def _read_arm(
         config=keys["config"],
         start=start,
         answers=arms.get(keys["answers"]),
-        beside=tuple(map(str, beside)),
+        beside=tuple(beside),
         num_training_answers=keys["num_training_answers"],
         flags=tuple(
             (key, json.dumps(v) if isinstance(v, bool | dict) else str(v))

@@ -235,6 +235,18 @@ def test_a_dry_run_counts_with_what_an_arm_says(arms):
             {"a": {"train": "grpo", "beside": ["runs/stories"]}},
             "arm a: beside, a list of folders of answers, goes with train: sft or dpo",
         ),
+        (
+            {"a": {"train": "grpo", "sampling": ["", "temperature=0.7"]}},
+            "arm a: sampling: '' names no way to draw",
+        ),
+        (
+            {"r": {}, "a": {"train": "sft", "answers": "r", "beside": [None]}},
+            "arm a: beside: None is no folder of answers",
+        ),
+        (
+            {"r": {}, "a": {"train": "sft", "answers": "r", "beside": [{"a": 1}]}},
+            "arm a: beside: {'a': 1} is no folder of answers",
+        ),
         ({"a/b": {}}, "arm 'a/b' cannot name a folder"),
         ([], "arms must hold lines such as"),
     ],

@@ -19,7 +19,7 @@ from sozo.tasks.task import Answer
 _KANA = re.compile("[ぁ-ヿ]")
 # Whatever stands around them: final_text takes the tags of an only <response> away, and those of the first and last.
 _ANSWER = re.compile(
-    r"<text>((?:(?!</text>).)*)</text>\s*<probability>\s*(\d{0,3}\.?\d{1,20})\s*%?\s*</probability>",
+    r"<text>((?:(?!</?text>).)*)</text>\s*<probability>\s*(\d{0,3}\.?\d{1,20})\s*(%?)\s*</probability>",
     re.DOTALL | re.IGNORECASE,
 )
 
@@ -40,8 +40,8 @@ def _one(reply: Answer, n: int, random: np.random.Generator) -> Answer:
     if not reply.text:  # it never came, or a filter took it
         return reply
     found = _ANSWER.findall(final_text(reply.text) or "")
-    texts = [text.strip() for text, _ in found]
-    chances = np.array([float(number) for _, number in found])
+    texts = [text.strip() for text, *_ in found]
+    chances = np.array([float(n) / (100 if unit else 1) for _, n, unit in found])
     if len(found) != n or not all(texts) or not chances.any():
         return replace(reply, text="", finish_reason=FORM)
     return replace(reply, text=texts[random.choice(n, p=chances / chances.sum())])

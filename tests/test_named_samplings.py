@@ -288,6 +288,20 @@ def test_one_of_several_verbalized_answers_is_drawn_by_its_probability(tmp_path)
     assert abs(texts.count("犬") / 2000 - 7 / 9) < 0.03
 
 
+def test_each_probability_is_read_in_its_unit():
+    reply = said(("犬", "50%"), ("猫", "0.5"))
+    asked = [Answer(str(k), "a", reply) for k in range(2000)]
+    texts = [answer.text for answer in verbalized.drawn(asked, 2, 0, 0)]
+    assert abs(texts.count("犬") / 2000 - 1 / 2) < 0.04
+
+
+def test_a_preamble_that_names_the_tags_is_no_answer():
+    preamble = "Here are 2 responses, each with a <text> and a <probability>:\n"
+    reply = preamble + said(("犬", 1), ("猫", 0))
+    (answer,) = verbalized.drawn([Answer("a", "a", reply)], 2, 0, 0)
+    assert answer.text == "犬"
+
+
 def test_verbalized_asks_in_the_prompts_language_and_keeps_the_reply(tmp_path):
     reply = "<think>four</think>" + said(("good", 1), ("good", 1))
     writer = Script(reply)

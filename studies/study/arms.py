@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sozo.data.errors import UserError
+from sozo.data.foreign import brief
 from sozo.data.settings import hint
 from sozo.models.sampling import Sampling
 from sozo.models.settings import OF_NOUNS
@@ -85,6 +86,10 @@ def read_arms(
             )
         try:
             settings = dict(settings or {})
+            if settings.get("sampling") and settings.get("model") in OF_NOUNS:
+                raise UserError(
+                    f"sampling goes with a language model, not with {settings['model']}"
+                )
             several = isinstance(settings.get("sampling"), list)
             samplings = settings.pop("sampling") if several else ()
             arm = _read_arm(name, settings, arms, seeds, sampling_flags)
@@ -95,9 +100,18 @@ def read_arms(
     return tuple(arms.values())
 
 
-def _sampled(arm: Arm, samplings: Sequence[str]) -> Iterator[Arm]:
+def _sampled(arm: Arm, samplings: Sequence[Any]) -> Iterator[Arm]:
     """Further rows of an arm's model, which draw otherwise (`sozo.models.sampling`)."""
-    for sampling in map(Sampling.parse, samplings):
+    for text in samplings:
+        if not isinstance(text, str):
+            raise UserError(
+                f"sampling: {brief(repr(text))} is no text such as temperature=0.7"
+            )
+        sampling = Sampling.parse(text)
+        if not sampling.text:
+            raise UserError(
+                f"sampling: {text!r} names no way to draw; the arm's own row is there without it"
+            )
         flags = {} if arm.train else dict(arm.flags)
         flags["sampling"] = sampling.text
         yield Arm(
@@ -134,6 +148,11 @@ def _read_arm(
         raise UserError(
             f"beside, a list of folders of answers, goes with train: {' or '.join(_ON_TABLES)}"
         )
+    for folder in beside:
+        if not isinstance(folder, str) or not folder:
+            raise UserError(
+                f"beside: {brief(repr(folder))} is no folder of answers; a name of digits takes quotes"
+            )
     if not method:
         for key in ("config", "num_training_answers"):
             if keys[key]:
@@ -168,7 +187,7 @@ def _read_arm(
         config=keys["config"],
         start=start,
         answers=arms.get(keys["answers"]),
-        beside=tuple(map(str, beside)),
+        beside=tuple(beside),
         num_training_answers=keys["num_training_answers"],
         flags=tuple(
             (key, json.dumps(v) if isinstance(v, bool | dict) else str(v))

@@ -23,15 +23,20 @@ _JOINT = -1800.0
 _DISTINCT = 0.6  # share of 4-grams that are new: tales from 0.92, 99.5% of the English from 0.68
 
 _CLOSING = "[」』”\"')]+$"
+_OPENS = "|".join(word.capitalize() for word in sorted(FUNCTION))
+# The first never end a sentence; the others do where a function word opens the next one.
 _ABBREVIATION = re.compile(
-    r"\b(?:Mr|Mrs|Ms|Dr|St|Prof|vs|e\.g|i\.e|[A-Z])\.(?=\s)|(?:\b[ap]\.m\.|\.{2,})(?=\s+[a-z])"
+    r"\b(?:(?:Mr|Mrs|Ms|Dr|St|Mt|Prof|vs|e\.g|i\.e)\.(?=\s)|[Nn]o\.(?=\s+\d)"
+    r"|(?:(?:[A-Za-z]\.)+[A-Za-z]|[A-Z]|Ph\.D|Inc|Co|Ltd|Corp|Jr|Sr)\."
+    rf"(?=[)\"'”]?\s+(?!(?:{_OPENS})\b)))|(?:\betc\.|\.{{2,}})(?=\s+[a-z])"
 )
 _QUOTED = re.compile(
     r"「[^「」。!?]*[。!?]?」|『[^『』。!?]*[。!?]?』|[“\"][^“”\".!?]*[.!?]?[”\"]"
 )
-# Marks of Markdown and lists; an announcement of what comes.
+# Marks of Markdown; a number or letter of a list (3.5 and J.K. are none); an announcement of what comes.
 _DECORATION = re.compile(
     r"[*#`|<>{}\[\]_~]|^[^\w「『“\"'(]"
+    r"|^\(?(?:\d{1,3}|[a-e])\)|^\d{1,3}[.、:](?!\d)|^[a-e]\.\s?(?=[^\x00-\x7f])"
     r"|^[^:「\"“]{0,40}(?:文|例|答え?|以下|sentence|answer|example|here)[^:「\"“]{0,20}:",
     re.IGNORECASE,
 )
@@ -136,7 +141,7 @@ def _read_ja(text: str, pair: tuple[str, str]) -> Read:
         if surface in pair:
             if pos == "名詞" and not (_leads(before) or _follows(behind)):
                 alone.add(surface)
-        elif pos in _CONTENT and sub not in _SAYS_NOTHING:
+        elif pos in _CONTENT and sub not in _SAYS_NOTHING and _letters(surface):
             known = _REPRESENTATIVE.search(meaning)
             words[known[1] if known else surface] = None
         if pos not in _TAKEN_OUT:

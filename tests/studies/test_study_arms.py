@@ -201,6 +201,18 @@ def test_a_dry_run_counts_with_what_an_arm_says(arms):
             {"a": {"sampling": ["temprature=1"]}},
             "arm a: sampling: unknown key temprature (did you mean temperature?)",
         ),
+        (
+            {"a": {"sampling": [0.7]}},
+            "arm a: sampling: 0.7 is no text such as temperature=0.7",
+        ),
+        (
+            {"r": {"model": "random", "sampling": ["temperature=0.7"]}},
+            "arm r: sampling goes with a language model, not with random",
+        ),
+        (
+            {"r": {"model": "frontier", "sampling": "temperature=0.7"}},
+            "arm r: sampling goes with a language model, not with frontier",
+        ),
         ({"a": {"num_answers": 1}}, "arm a: unknown setting: num_answers"),
         ({"a": {"config": "grpo.yaml"}}, "arm a: config goes with train"),
         (
@@ -222,6 +234,18 @@ def test_a_dry_run_counts_with_what_an_arm_says(arms):
         (
             {"a": {"train": "grpo", "beside": ["runs/stories"]}},
             "arm a: beside, a list of folders of answers, goes with train: sft or dpo",
+        ),
+        (
+            {"a": {"train": "grpo", "sampling": ["", "temperature=0.7"]}},
+            "arm a: sampling: '' names no way to draw",
+        ),
+        (
+            {"r": {}, "a": {"train": "sft", "answers": "r", "beside": [None]}},
+            "arm a: beside: None is no folder of answers",
+        ),
+        (
+            {"r": {}, "a": {"train": "sft", "answers": "r", "beside": [{"a": 1}]}},
+            "arm a: beside: {'a': 1} is no folder of answers",
         ),
         ({"a/b": {}}, "arm 'a/b' cannot name a folder"),
         ([], "arms must hold lines such as"),

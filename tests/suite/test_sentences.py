@@ -57,6 +57,17 @@ GOOD = "鏡の前に置いた郵便を、猫がそっと運んだ。"
         ("鏡の前に置いた郵便を、猫がそっと運んだ", "no_end"),
         ("- " + GOOD, "decorated"),
         ("以下の文です：" + GOOD, "decorated"),
+        ("1. " + GOOD, "decorated"),
+        ("１．" + GOOD, "decorated"),
+        ("12)" + GOOD, "decorated"),
+        ("（１）" + GOOD, "decorated"),
+        ("3、" + GOOD, "decorated"),
+        ("A." + GOOD, "decorated"),
+        ("b) " + GOOD, "decorated"),
+        ("3.5メートルの鏡の前に、猫が郵便をそっと運んだ。", None),
+        ("2、3枚の鏡の前に、猫が郵便をそっと運んだ。", None),
+        ("9:30に鏡の前に来た猫が、郵便をそっと運んだ。", None),
+        ("A.B.という人の鏡の前に、猫が郵便をそっと運んだ。", None),
         ("鏡と郵便がある。", "wrong_length"),
         (GOOD[:-1] + "と、祖母が楽しそうに何度も話した" * 8 + "。", "wrong_length"),
         ("手鏡の前に置いた手紙を、猫がそっと運んだ。", "without_word"),
@@ -80,9 +91,26 @@ def test_one_japanese_sentence_with_both_words(text, reason):
         ('She said, "The mirror came in the mail."', None),
         ('"The mirror came in the mail!" she said at 5 p.m. and left.', None),
         ("I waited... and the mirror’s frame, 3.5 feet long, came by mail.", None),
+        ("The U.S. mail arrived while the mirror was on the wall.", None),
+        ("The mirror in Washington D.C. hid the mail of us all.", None),
+        ("At 9 a.m. Monday the mail lay by the mirror.", None),
+        ("No. 5 in the row had a mirror and the mail in it.", None),
+        ("J. K. Rowling put the mail behind the mirror there.", None),
+        ("Mt. Fuji stood in the mirror while the mail burned.", None),
+        ("The mirror etc. and the mail were in the box.", None),
+        ("My Ph.D. came in the mail and I put it by the mirror.", None),
+        ("Inc. magazine came with the mail and lay under the mirror.", None),
+        ("The mirror of Smith & Co. came with the mail in May.", None),
+        ("The mirror (from D.C.) came with the mail in May.", None),
+        ("The mirror hung in Washington D.C. The mail came late.", "not_one"),
+        ("The mirror came at 9 a.m. It lay there with the mail.", "not_one"),
+        ("The mirror was big, tall etc. Mail came for all of us.", "not_one"),
+        ("Did he say no. The mirror and the mail are all here.", "not_one"),
         ("The mirror is here in the hall. The mail is there.", "not_one"),
         ("the mirror is here in the hall. the mail is there.", "not_one"),
-        ("1. The mirror in the hall came by mail yesterday.", "not_one"),
+        ("1. The mirror in the hall came by mail yesterday.", "decorated"),
+        ("1) The mirror in the hall came by mail yesterday.", "decorated"),
+        ("A. Smith hung a mirror where the mail used to lie.", None),
         ("Here is a sentence: The mirror came by mail yesterday.", "decorated"),
         ("**The mirror in the hall came by mail yesterday.**", "decorated"),
         ("The mirror in the hall came by mail yesterday", "no_end"),
@@ -115,6 +143,15 @@ def test_a_frame_is_what_is_left_without_nouns_in_either_order():
     ]
     assert read.frame == "reflect the and my sleepy"
     assert read.words == ["reflect", "sleepy", "dog"]
+
+
+@pytest.mark.parametrize("mark", ["☆♪", "🐶🐱", "…", "("])
+def test_marks_are_no_content_words(mark):
+    plain, marked = (
+        read_sentence(text, "", JA, "ja")[1].words
+        for text in (GOOD, GOOD.replace("、", f"、{mark}"))
+    )
+    assert marked == plain
 
 
 def test_the_pairs():

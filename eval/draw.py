@@ -5,7 +5,7 @@ A part is there whole or not at all and depends on (seed, its number) alone: any
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
@@ -136,7 +136,7 @@ def draw_answers(
     items = task.items()
     parts = parts_of(folder.answers, sampling.count(items), sampling.batch_size)
     if processes.first and sampling.retry_errors:
-        _take_back(parts)
+        _take_back(parts, {item.id for item in items if item.read})
     wait()
     if (
         folder.begun
@@ -323,14 +323,21 @@ def _expect_usable(parts: Sequence[TablePart]) -> None:
         logger.warning(message)
 
 
-def _take_back(parts: Sequence[TablePart]) -> None:
-    """Remove the parts in which an answer never came; those of its answers that did are kept for who draws it anew."""
+def _take_back(parts: Sequence[TablePart], read: Collection[str]) -> None:
+    """Remove the parts in which an answer never came; those of its answers that did are kept for who draws it anew.
+
+    They are numbered as the generator is asked: without items that are `read`.
+    """
     for number, part in enumerate(parts):
         if is_there(part):
             replies = _replies(part.path.parent) / part.path.name
             place = replies if replies.exists() else part.path
-            (table,) = iter_tables(place, ("text", "finish_reason"))
-            answers = [Completion(**row) for row in table.to_pylist()]
+            (table,) = iter_tables(place, ("item", "text", "finish_reason"))
+            answers = [
+                Completion(row["text"], row["finish_reason"])
+                for row in table.to_pylist()
+                if row["item"] not in read
+            ]
             if any(map(never_came, answers)):
                 came = {
                     k: answer

@@ -224,10 +224,10 @@ class Script:
         return [Completion(next(replies), "stop") for _ in prompts]
 
 
-def draw_so(writer, how, folder, batch_size=2):
+def draw_so(writer, how, folder, batch_size=2, task=None):
     sampling = SamplingOptions(answers_per_item=1, batch_size=batch_size)
     how = Sampling.parse(how)
-    task = Asks()
+    task = task or Asks()
     parts = folder / "answers"
     parts.mkdir(parents=True, exist_ok=True)
     draw_parts(task, task.items(), writer, sampling, parts, Processes(), how)
@@ -319,6 +319,44 @@ def test_a_reply_in_another_form_is_unusable_with_the_reason(reply, tmp_path):
     answers, drawn = draw_so(Script(reply), "verbalized=2", tmp_path)
     assert [row[2:] for row in answers] == [("", None, "verbalized_form")] * 2
     assert drawn[0][2] == reply
+
+
+class Reads(Script):
+    """Reads texts, too: a text is worth its length; counts the texts."""
+
+    def bits_per_character(self, texts):
+        self.asked.append(("read", list(texts)))
+        return [len(text) for text in texts]
+
+
+class AsksAndReads(Asks):
+    def items(self):
+        texts = [Item(name, name * 9, read=True) for name in "tuv"]
+        one, two = super().items()
+        return [texts[0], one, texts[1], texts[2], two]
+
+
+@pytest.mark.parametrize(
+    ("how", "reply"),
+    [("verbalized=2", said(("犬", 1), ("犬", 1))), ("best-of=3", "犬")],
+)
+@pytest.mark.parametrize("batch_size", [2, 5])
+def test_a_text_is_read_once_as_it_is_however_answers_are_drawn(
+    how, reply, batch_size, tmp_path
+):
+    """Also in a part that asks nothing besides."""
+    writer = Reads(reply)
+    answers, drawn = draw_so(writer, how, tmp_path, batch_size, AsksAndReads())
+    assert [(row[1], row[2]) for row in answers] == [
+        ("t", "9.0"),
+        ("a", "犬"),
+        ("u", "9.0"),
+        ("v", "9.0"),
+        ("b", "犬"),
+    ]
+    read_of = [text for kind, texts in writer.asked if kind == "read" for text in texts]
+    assert read_of == [name * 9 for name in "tuv"]
+    assert {row[1] for row in drawn} == {"a", "b"}
 
 
 def sozo(folder, *words):

@@ -27,7 +27,7 @@ from sozo.data.processes import Processes
 from sozo.data.schema import Completion, iter_tables
 from sozo.eval.draw import SamplingOptions, draw_parts
 from sozo.eval.plan import plan
-from sozo.eval.run import run_task
+from sozo.eval.run import run_task, score_answers
 from sozo.models import tiny, verbalized
 from sozo.models.model_support import encode_text
 from sozo.models.sampling import Sampling
@@ -391,6 +391,33 @@ def test_each_sampling_is_a_row_that_says_how_many_were_drawn(tmp_path):
     other = sozo(tmp_path, "dat", *other, *drawing, best)
     assert other.returncode == 2
     assert 'sampling = "best-of=3", but now it is not set' in other.stderr
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("best-of=3", "the best of 3 answers by asks"),
+        ("verbalized=2", "one of 2 answers in one reply"),
+    ],
+)
+def test_answers_that_were_chosen_say_so_when_they_are_scored_again(
+    how, said, tmp_path, monkeypatch
+):
+    """Whatever the row is called, from the folder, its table or one part, and scored twice; not of all replies."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    run, options = tmp_path / "run", SamplingOptions(answers_per_item=1)
+    with server(lambda body: completion("xyz")) as (url, _):
+        asked = GeneratorSettings("m", base_url=url, sampling=how)
+        assert said in run_task(Asks(), asked, options, run).result.caveats
+    table = run / "answers"
+    for k, path in enumerate(
+        [run, table, table / "part-00000.parquet", tmp_path / "0"]
+    ):
+        again = score_answers(Asks(), path, tmp_path / str(k), source="better")
+        assert said in again.result.caveats
+        assert again.result.settings["sampling"] == how
+    replies = score_answers(Asks(), run / "drawn", tmp_path / "all")
+    assert "sampling" not in replies.result.settings
 
 
 def test_a_server_is_asked_so_from_the_first_request_on(monkeypatch):

@@ -24,7 +24,7 @@ import warm
 from grpo_runs import ROOT
 from sozo.data.errors import UserError
 from sozo.data.processes import Processes
-from sozo.data.schema import Completion, iter_tables
+from sozo.data.schema import FORM, Completion, iter_tables
 from sozo.eval.draw import SamplingOptions, draw_parts
 from sozo.eval.plan import plan
 from sozo.eval.run import run_task, score_answers
@@ -357,6 +357,22 @@ def test_a_text_is_read_once_as_it_is_however_answers_are_drawn(
     read_of = [text for kind, texts in writer.asked if kind == "read" for text in texts]
     assert read_of == [name * 9 for name in "tuv"]
     assert {row[1] for row in drawn} == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("finish_reason", "becomes"),
+    [
+        ("stop", FORM),
+        ("length", FORM),
+        (None, FORM),
+        ("error", "error"),
+        ("content_filter", "content_filter"),
+    ],
+)
+def test_an_empty_reply_is_in_no_form_unless_it_never_came(finish_reason, becomes):
+    reply = Answer("a", "a", "", finish_reason=finish_reason)
+    (answer,) = verbalized.drawn([reply], 2, 0, 0)
+    assert (answer.text, answer.finish_reason) == ("", becomes)
 
 
 def sozo(folder, *words):

@@ -69,6 +69,17 @@ def _read_table(path: Path) -> Iterator[Answer]:
             yield Answer(**row)
 
 
+def sampling_of(path: Path) -> str | None:
+    """How answers were drawn (`sozo.models.sampling`) that are those of a run of ours; None where nothing was said."""
+    if not is_table(path):
+        return None
+    table = part_paths(path)[0].resolve().parent
+    config = table.with_name("config.json")
+    if table.name != "answers" or not config.is_file():
+        return None
+    return read_json(config).get("settings", {}).get("sampling")
+
+
 def score_parts(
     task: Task, answers: Sequence[Answer], folder: Path, *, part_rows: int = 16_384
 ) -> None:

@@ -5,7 +5,7 @@ A part is there whole or not at all and depends on (seed, its number) alone: any
 
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
@@ -136,7 +136,7 @@ def draw_answers(
     items = task.items()
     parts = parts_of(folder.answers, sampling.count(items), sampling.batch_size)
     if processes.first and sampling.retry_errors:
-        _take_back(parts)
+        _take_back(parts, {item.id for item in items if item.read})
     wait()
     if (
         folder.begun
@@ -273,15 +273,45 @@ def _one_of_several(
     how: Sampling,
     place: Path,
 ) -> list[Answer]:
-    """An answer to each item, of all that are drawn for it; the replies are kept in `place`, with what each is worth."""
-    if not place.exists():
-        asked = [item for item in items for _ in range(how.replies)]
-        names = [f"{name}-{k}" for name in ids for k in range(how.replies)]
-        prompts = [replace(item, prompt=how.asked(item.prompt)) for item in asked]
-        replies = answer_items(generator, prompts, seed, number, names)
-        worth = part_columns(task, asked, _answers(replies, how, seed, number))
-        place.parent.mkdir(exist_ok=True)
-        write_columns(place, worth | known_columns(replies))
+    """An answer to each item, of all that are drawn for it; the replies are kept in `place`, with what each is worth.
+
+    Items that are read (`Item.read`) are read once, as they are.
+    """
+    named = list(zip(ids, items, strict=True))
+    texts = {name: item for name, item in named if item.read}
+    asked = {name: item for name, item in named if not item.read}
+    answers = answer_items(generator, [*texts.values()], seed, number, [*texts])
+    if asked:
+        if not place.exists():
+            _draw_replies(task, asked, generator, seed, number, how, place)
+        answers += _chosen(task, [*asked], seed, number, how, place)
+    by_name = {answer.id: answer for answer in answers}
+    return [by_name[name] for name in ids]
+
+
+def _draw_replies(
+    task: Task,
+    named: Mapping[str, Item],
+    generator: Generator,
+    seed: int,
+    number: int,
+    how: Sampling,
+    place: Path,
+) -> None:
+    """All replies to the items, which are named as their answers will be, into `place`."""
+    asked = [item for item in named.values() for _ in range(how.replies)]
+    names = [f"{name}-{k}" for name in named for k in range(how.replies)]
+    prompts = [replace(item, prompt=how.asked(item.prompt)) for item in asked]
+    replies = answer_items(generator, prompts, seed, number, names)
+    worth = part_columns(task, asked, _answers(replies, how, seed, number))
+    place.parent.mkdir(exist_ok=True)
+    write_columns(place, worth | known_columns(replies))
+
+
+def _chosen(
+    task: Task, ids: Sequence[str], seed: int, number: int, how: Sampling, place: Path
+) -> list[Answer]:
+    """Of the replies in `place` one answer for each of these names."""
     names = [field.name for field in fields(Answer)]
     (table,) = iter_tables(place, [*names, "score"])
     replies = [Answer(**row) for row in table.select(names).to_pylist()]
@@ -323,14 +353,21 @@ def _expect_usable(parts: Sequence[TablePart]) -> None:
         logger.warning(message)
 
 
-def _take_back(parts: Sequence[TablePart]) -> None:
-    """Remove the parts in which an answer never came; those of its answers that did are kept for who draws it anew."""
+def _take_back(parts: Sequence[TablePart], read: Collection[str]) -> None:
+    """Remove the parts in which an answer never came; those of its answers that did are kept for who draws it anew.
+
+    They are numbered as the generator is asked: without items that are `read`.
+    """
     for number, part in enumerate(parts):
         if is_there(part):
             replies = _replies(part.path.parent) / part.path.name
             place = replies if replies.exists() else part.path
-            (table,) = iter_tables(place, ("text", "finish_reason"))
-            answers = [Completion(**row) for row in table.to_pylist()]
+            (table,) = iter_tables(place, ("item", "text", "finish_reason"))
+            answers = [
+                Completion(row["text"], row["finish_reason"])
+                for row in table.to_pylist()
+                if row["item"] not in read
+            ]
             if any(map(never_came, answers)):
                 came = {
                     k: answer

@@ -20,6 +20,7 @@ from sozo.eval.answered import (
     judge_parts,
     judging_command,
     read_answers,
+    sampling_of,
     score_parts,
 )
 from sozo.eval.draw import SamplingOptions, draw_answers, scorer_facts
@@ -187,6 +188,9 @@ def score_answers(
         "num_answers": len(answers),
         "answers_sha256": answers_digest(answers),
     }
+    drawn_so = sampling_of(path)
+    if drawn_so:  # that answers were chosen stands beside each of their scores
+        answered["sampling"] = drawn_so
     settings = {"task": task.name, **answered, **task.deciding()}
     existed = output.exists()
     folder = RunFolder(output, settings)

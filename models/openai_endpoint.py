@@ -99,7 +99,7 @@ class OpenAIGenerator:
         """One answer for each of `prompts`, as many at once as `concurrency` says."""
         seeds = request_seeds(len(prompts), seed, batch)
         path = self._file(batch)
-        kept = _read_kept(path) if path else {}
+        kept = _read_kept(path, len(prompts)) if path else {}
         for k in kept:
             self._blame.is_servers(prompts[k], True)
         # Each prompt once before any is asked again: one that is never answered must not come alone.
@@ -304,11 +304,12 @@ def _line(number: int, answer: Completion) -> bytes:
     return json.dumps([number, answer.text, answer.finish_reason]).encode() + b"\n"
 
 
-def _read_kept(path: Path) -> dict[int, Completion]:
-    """The answers of a batch by their numbers, each a line; a kill may have torn the last one."""
+def _read_kept(path: Path, size: int) -> dict[int, Completion]:
+    """The answers of a batch of this size by their numbers, each a line; a kill may have torn the last one."""
     completions: dict[int, Completion] = {}
     for line in path.read_bytes().split(b"\n") if path.is_file() else ():
         with suppress(ValueError):  # torn, or what follows the last line feed
             number, text, finish_reason = json.loads(line)
-            completions[number] = Completion(text, finish_reason)
+            if number in range(size):
+                completions[number] = Completion(text, finish_reason)
     return completions

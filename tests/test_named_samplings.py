@@ -24,10 +24,10 @@ import warm
 from grpo_runs import ROOT
 from sozo.data.errors import UserError
 from sozo.data.processes import Processes
-from sozo.data.schema import Completion, iter_tables
+from sozo.data.schema import FORM, Completion, iter_tables
 from sozo.eval.draw import SamplingOptions, draw_parts
 from sozo.eval.plan import plan
-from sozo.eval.run import run_task
+from sozo.eval.run import run_task, score_answers
 from sozo.models import tiny, verbalized
 from sozo.models.model_support import encode_text
 from sozo.models.sampling import Sampling
@@ -224,10 +224,10 @@ class Script:
         return [Completion(next(replies), "stop") for _ in prompts]
 
 
-def draw_so(writer, how, folder, batch_size=2):
+def draw_so(writer, how, folder, batch_size=2, task=None):
     sampling = SamplingOptions(answers_per_item=1, batch_size=batch_size)
     how = Sampling.parse(how)
-    task = Asks()
+    task = task or Asks()
     parts = folder / "answers"
     parts.mkdir(parents=True, exist_ok=True)
     draw_parts(task, task.items(), writer, sampling, parts, Processes(), how)
@@ -335,6 +335,60 @@ def test_a_reply_in_another_form_is_unusable_with_the_reason(reply, tmp_path):
     assert drawn[0][2] == reply
 
 
+class Reads(Script):
+    """Reads texts, too: a text is worth its length; counts the texts."""
+
+    def bits_per_character(self, texts):
+        self.asked.append(("read", list(texts)))
+        return [len(text) for text in texts]
+
+
+class AsksAndReads(Asks):
+    def items(self):
+        texts = [Item(name, name * 9, read=True) for name in "tuv"]
+        one, two = super().items()
+        return [texts[0], one, texts[1], texts[2], two]
+
+
+@pytest.mark.parametrize(
+    ("how", "reply"),
+    [("verbalized=2", said(("犬", 1), ("犬", 1))), ("best-of=3", "犬")],
+)
+@pytest.mark.parametrize("batch_size", [2, 5])
+def test_a_text_is_read_once_as_it_is_however_answers_are_drawn(
+    how, reply, batch_size, tmp_path
+):
+    """Also in a part that asks nothing besides."""
+    writer = Reads(reply)
+    answers, drawn = draw_so(writer, how, tmp_path, batch_size, AsksAndReads())
+    assert [(row[1], row[2]) for row in answers] == [
+        ("t", "9.0"),
+        ("a", "犬"),
+        ("u", "9.0"),
+        ("v", "9.0"),
+        ("b", "犬"),
+    ]
+    read_of = [text for kind, texts in writer.asked if kind == "read" for text in texts]
+    assert read_of == [name * 9 for name in "tuv"]
+    assert {row[1] for row in drawn} == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("finish_reason", "becomes"),
+    [
+        ("stop", FORM),
+        ("length", FORM),
+        (None, FORM),
+        ("error", "error"),
+        ("content_filter", "content_filter"),
+    ],
+)
+def test_an_empty_reply_is_in_no_form_unless_it_never_came(finish_reason, becomes):
+    reply = Answer("a", "a", "", finish_reason=finish_reason)
+    (answer,) = verbalized.drawn([reply], 2, 0, 0)
+    assert (answer.text, answer.finish_reason) == ("", becomes)
+
+
 def sozo(folder, *words):
     command = [sys.executable, "-m", "sozo", *map(str, words)]
     variables = os.environ | {"PYTHONPATH": str(ROOT / "src")}
@@ -367,6 +421,33 @@ def test_each_sampling_is_a_row_that_says_how_many_were_drawn(tmp_path):
     other = sozo(tmp_path, "dat", *other, *drawing, best)
     assert other.returncode == 2
     assert 'sampling = "best-of=3", but now it is not set' in other.stderr
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("best-of=3", "the best of 3 answers by asks"),
+        ("verbalized=2", "one of 2 answers in one reply"),
+    ],
+)
+def test_answers_that_were_chosen_say_so_when_they_are_scored_again(
+    how, said, tmp_path, monkeypatch
+):
+    """Whatever the row is called, from the folder, its table or one part, and scored twice; not of all replies."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    run, options = tmp_path / "run", SamplingOptions(answers_per_item=1)
+    with server(lambda body: completion("xyz")) as (url, _):
+        asked = GeneratorSettings("m", base_url=url, sampling=how)
+        assert said in run_task(Asks(), asked, options, run).result.caveats
+    table = run / "answers"
+    for k, path in enumerate(
+        [run, table, table / "part-00000.parquet", tmp_path / "0"]
+    ):
+        again = score_answers(Asks(), path, tmp_path / str(k), source="better")
+        assert said in again.result.caveats
+        assert again.result.settings["sampling"] == how
+    replies = score_answers(Asks(), run / "drawn", tmp_path / "all")
+    assert "sampling" not in replies.result.settings
 
 
 def test_a_server_is_asked_so_from_the_first_request_on(monkeypatch):

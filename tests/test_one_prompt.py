@@ -5,10 +5,11 @@ import pytest
 
 from judge_server import VERDICT
 from sozo.data.errors import UserError
+from sozo.data.schema import Completion
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.run import run_task, score_answers
-from sozo.models.openai_endpoint import OpenAIGenerator
+from sozo.models.openai_endpoint import OpenAIGenerator, keep_answers
 from sozo.models.settings import GeneratorSettings, decide
 from sozo.scoring.embeddings import OpenAIEncoder
 from sozo.scoring.endpoint import client
@@ -201,6 +202,46 @@ def test_answers_that_are_errors_are_asked_for_again_where_one_wants_that(tmp_pa
     assert [path.read_bytes() for path in ours] == [
         path.read_bytes() for path in theirs
     ]
+
+
+class Mixed(Long):
+    """Texts that are read stand before and between what is asked."""
+
+    batch_size = 8
+
+    def items(self):
+        first, *others = super().items()
+        texts = [Item(f"text-{k}", f"文{k}", read=True) for k in range(2)]
+        return [texts[0], first, texts[1], *others]
+
+
+@pytest.mark.parametrize("bad", ["問い0番", "問い5番"])
+def test_answers_kept_for_another_try_stay_with_their_questions(bad, tmp_path):
+    well = []
+
+    def answer(body):
+        lost = asked(body) == bad and not well
+        return BOOM if lost else completion(f"答え{asked(body)}")
+
+    with server(answer) as (url, requests):
+        settings, folder = GeneratorSettings("m", base_url=url), tmp_path / "run"
+        run_task(Mixed(), settings, SamplingOptions(), folder)
+        well.append(True)
+        requests.clear()
+        run = run_task(Mixed(), settings, SamplingOptions(retry_errors=True), folder)
+    assert [asked(body) for body in requests] == [HELLO, bad]
+    texts = {answer.item: answer.text for answer in run.result.scored}
+    assert texts == {
+        item.id: "" if item.read else f"答え{item.prompt}" for item in Mixed().items()
+    }
+
+
+def test_a_kept_answer_to_no_prompt_of_its_batch_is_left_out(tmp_path):
+    kept = {0: Completion("零", "stop"), 7: Completion("七", "stop")}
+    keep_answers(tmp_path, 0, kept)
+    with server(lambda body: completion("一")) as (url, _):
+        answers = writer(url, keep=tmp_path).answer(["問い0番", "問い1番"], 0, 0)
+    assert [answer.text for answer in answers] == ["零", "一"]
 
 
 def test_jcq_does_not_judge_what_never_came(tmp_path):

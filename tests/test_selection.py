@@ -1,6 +1,7 @@
 """Which answers of a table are trained on, and with whom each is paired: worked out by hand."""
 
 import logging
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from fakes import AXES, FakeEncoder, axis_encoder, list_text
 from finished_runs import dat_run
 from sozo.data.errors import UserError
 from sozo.data.prompts import fill, messages, prompt
-from sozo.data.schema import write_columns
+from sozo.data.schema import ERROR, FORM, write_columns
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.measure import Measure
@@ -563,6 +564,24 @@ def test_usable_pairs_leave_unusable_answers_out(tmp_path, caplog):
     )
     unknown = refusal(select_pairs, tmp_path, 2, seed=0, rule="best")
     assert unknown == "pairs must be one of paper, usable, divpo, matched, not best"
+
+
+@pytest.mark.parametrize("reason", [ERROR, FORM])
+def test_what_is_no_answer_is_not_trained_on(reason, tmp_path):
+    rows = {
+        "id": list("abcd"),
+        "text": ["1. 犬", "1. 猫", "", "no list"],
+        "score": [0.9, 0.8, None, None],
+        "reason": [None, None, reason, "format"],
+    }
+    write_columns(tmp_path / "part-00000.parquet", rows)
+    assert select_top(tmp_path, 3).ids == ["a", "b", "d"]
+    assert select_pairs(tmp_path, 1, seed=0).rejected.ids == ["d"]
+    assert "holds 3 answers, but top_k 4 needs 4" in refusal(select_top, tmp_path, 4)
+    none = rows | {"score": [None] * 4, "reason": [reason] * 4}
+    write_columns(tmp_path / "part-00000.parquet", none)
+    for select in (select_top, partial(select_pairs, seed=0)):
+        assert "holds 0 answers" in refusal(select, tmp_path, 1)
 
 
 def test_divpo_takes_the_rare_of_the_good_and_the_common_of_the_bad(tmp_path):

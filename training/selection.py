@@ -20,7 +20,7 @@ from sozo.data.errors import UserError
 from sozo.data.prompts import as_completion
 from sozo.data.prompts.form import PLAIN, PromptForm
 from sozo.data.run_folder import first_difference
-from sozo.data.schema import ERROR
+from sozo.data.schema import ERROR, FORM
 from sozo.tasks import read_run, refuse_training
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Item
@@ -205,6 +205,7 @@ class Ranked:
 
 def _tables(run: RunResult, usable: bool) -> Iterator[tuple[str, Any]]:
     """Of one run the answers to each item, in a table."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     if run.main.better < 0:
@@ -213,9 +214,9 @@ def _tables(run: RunResult, usable: bool) -> Iterator[tuple[str, Any]]:
         )
     path = run.folder
     table = run.table().combine_chunks()
-    table = table.filter(
-        pc.fill_null(pc.not_equal(table["reason"], ERROR), True)
-    )  # what never came teaches nothing
+    # What never came teaches nothing, and of a reply in no form there is no text.
+    no_answer = pc.is_in(table["reason"], pa.array([ERROR, FORM]))
+    table = table.filter(pc.invert(no_answer))
     if unscored := pc.sum(
         pc.and_(pc.is_null(table["score"]), pc.is_null(table["reason"]))
     ).as_py():

@@ -237,6 +237,13 @@ def test_a_quality_of_ones_own_has_the_columns():
     assert [one["score"] for one in told] == [1.0, 2.0, 9.0, 0.0]
 
 
+def test_verl_trains_on_the_reward_whatever_its_name():
+    rows = [{"index": 0}] * 4
+    settings = {"reward": "diverse_worker.score", "reward_args": {}}
+    told = verl.compute_scores(["d"] * 4, [*"犬犬犬猫"], [""] * 4, rows, **settings)
+    assert [one["score"] for one in told] == [1 / 3, 1 / 3, 1 / 3, 1]
+
+
 def test_a_task_whose_answers_are_judged_together(monkeypatch):
     monkeypatch.setenv("SOZO_TASKS", "group_task.Spread")
     integration = Integration("spread", penalise_duplicates=True)

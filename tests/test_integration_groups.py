@@ -3,6 +3,7 @@
 import json
 import random
 import re
+from collections import defaultdict
 
 import pytest
 
@@ -11,7 +12,7 @@ from integrations.texts import ASKED, grouped
 from sozo.data.errors import UserError
 from sozo.rewards import make_dat_rarity, make_diverse_reward
 from sozo.rewards.integrations import verl
-from sozo.rewards.integrations.core import Integration
+from sozo.rewards.integrations.core import BATCH, Integration
 from sozo.rewards.integrations.openrlhf import make_reward_func
 from sozo.tasks import task_type
 from test_documents import ROOT
@@ -215,11 +216,13 @@ def test_who_shows_one_answer_at_a_time_is_told_the_option(make, message, monkey
     assert "\n" not in str(error.value)
 
 
-def lengths(prompts, completions, weight=(1, 1, 1, 1), **columns):
+def lengths(prompts, completions, weight=None, **columns):
     """A quality of one's own."""
     return [
         None if text == "?" else len(text) * times
-        for text, times in zip(completions, weight, strict=True)
+        for text, times in zip(
+            completions, weight or [1] * len(completions), strict=True
+        )
     ]
 
 
@@ -235,6 +238,31 @@ def test_a_quality_of_ones_own_has_the_columns():
     extra = [{"index": 0, "weight": weight} for weight in (2, 4, 3, 1)]
     told = verl.compute_scores(["d"] * 4, texts, [""] * 4, extra, **settings)
     assert [one["score"] for one in told] == [1.0, 2.0, 9.0, 0.0]
+
+
+def beside_mean(prompts, completions, **columns):
+    """Shorter than the mean of the prompt's answers is better."""
+    of = defaultdict(list)
+    for prompt, text in zip(prompts, completions, strict=True):
+        of[prompt].append(len(text))
+    asked = zip(prompts, completions, strict=True)
+    return [sum(of[prompt]) / len(of[prompt]) / len(text) for prompt, text in asked]
+
+
+@pytest.mark.parametrize("prompt", ["prompt {}", "?"])
+def test_a_quality_is_called_with_whole_groups(prompt):
+    drawn = [["x" * (1 + k + group % 7) for k in range(10)] for group in range(30)]
+    quality = {"quality": "test_integration_groups.beside_mean"}
+    reward = make_diverse_reward(**quality)
+    expected = [reward(["?"] * 10, group) for group in drawn]
+    keys = [number for number in range(30) for _ in range(10)]
+    prompts = [prompt.format(key) for key in keys]
+    integration = Integration("dat", reward=DIVERSE["reward"], reward_args=quality)
+    paid = integration.pay(flat(drawn), prompts=prompts, groups=keys, group_size=10)
+    assert [one.reward for one in paid] == flat(expected)
+    larger = ["x" * (1 + k) for k in range(BATCH + 1)]
+    paid = integration.pay(larger, groups=[0] * len(larger))
+    assert [one.reward for one in paid] == reward(["?"] * len(larger), larger)
 
 
 def test_verl_trains_on_the_reward_whatever_its_name():

@@ -2,6 +2,7 @@
 
 import hashlib
 import inspect
+import math
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -260,7 +261,8 @@ class _Own(Reward):
         plain |= {"prompts": [item.prompt for item in items], "completions": texts}
         # It may need a completion.
         paid = self._function(**(self._call or plain)) if texts else []
-        worths = numbers(self.__name__, paid)
+        given = numbers(self.__name__, paid)
+        worths = [None if one is None or math.isnan(one) else one for one in given]
         check_count(self.__name__, worths, len(texts))
         return [
             ScoredCompletion(text, worth, None, worth)

@@ -1,6 +1,7 @@
 """Rewards that look at a group, by each integration: the same number, and a group that is cut is refused."""
 
 import json
+import math
 import random
 import re
 from collections import defaultdict
@@ -216,10 +217,13 @@ def test_who_shows_one_answer_at_a_time_is_told_the_option(make, message, monkey
     assert "\n" not in str(error.value)
 
 
+ODD = {"?": None, "nan": math.nan}
+
+
 def lengths(prompts, completions, weight=None, **columns):
     """A quality of one's own."""
     return [
-        None if text == "?" else len(text) * times
+        ODD[text] if text in ODD else len(text) * times
         for text, times in zip(
             completions, weight or [1] * len(completions), strict=True
         )
@@ -238,6 +242,16 @@ def test_a_quality_of_ones_own_has_the_columns():
     extra = [{"index": 0, "weight": weight} for weight in (2, 4, 3, 1)]
     told = verl.compute_scores(["d"] * 4, texts, [""] * 4, extra, **settings)
     assert [one["score"] for one in told] == [1.0, 2.0, 9.0, 0.0]
+
+
+def test_a_quality_that_is_not_a_number_is_null_over_http():
+    body = {"completions": ["犬", "nan"], "group": [0, 0], "group_size": 2}
+    quality = {"quality": "test_integration_groups.lengths"}
+    settings = {"reward": DIVERSE["reward"], "reward_args": quality}
+    with Running(Integration("dat", **settings)) as client:
+        reply = score(client, "a", **body)
+    assert (reply["rewards"], reply["scores"]) == ([1.0, None], [1.0, None])
+    assert reply["reasons"] == [None, "no_value"]
 
 
 def beside_mean(prompts, completions, **columns):

@@ -153,6 +153,10 @@ def test_equal_prompts_are_told_apart_and_a_part_is_refused_at_once():
             ({"group_size": 2}, "looks at all answers to a prompt; send group"),
             ({"group": [["a"], "b"], "group_size": 1}, "a group's key must be a text"),
             ({"group": ["a", "b"], "group_size": 0}, "group_size: "),
+            (
+                {"group": [1, 1], "group_size": 2, "prompts": ["?", "!"]},
+                "group 1 has answers to different prompts; ",
+            ),
         ):
             reply = client.post("/score", json={"completions": [TEN, TEN], **part})
             assert (reply.status_code, "\n" in reply.json()["error"]) == (400, False)

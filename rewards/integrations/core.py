@@ -164,7 +164,7 @@ class Integration:
 
         A reward that looks at others is shown one group at a time, the answers of one key in `groups`, in their order;
         equal prompts are told apart by it. Groups of different sizes, or of another than `group_size`, are cut: a
-        UserError, which ends with `remedy`, as it does where there are no groups.
+        UserError, which ends with `remedy`, as it does where there are no groups, or one answers different prompts.
 
         With `validate`, or where `asked` has a column `split` other than train, the history is neither asked nor
         filled, and a completion has no key. With `whole` each text begins with its prompt: one whose answer cannot be
@@ -173,7 +173,7 @@ class Integration:
         """
         with self._lock:
             items, answers, trained = self._read(texts, asked, prompts, whole)
-            groups = self._places(groups, len(items), group_size, remedy)
+            groups = self._places(groups, items, group_size, remedy)
             paid: dict[int, ScoredCompletion] = {}
             for places in _batches(groups, items):
                 before_batch()
@@ -203,11 +203,12 @@ class Integration:
     def _places(
         self,
         keys: Sequence[Any] | None,
-        count: int,
+        items: Sequence[Item],
         size: int | None,
         remedy: str,
     ) -> list[list[int]]:
         """Of each group the places of its answers; where none depends on others, any of them are one."""
+        count = len(items)
         if not self.reward.sees_others:
             starts = range(0, count, BATCH)
             return [[*range(start, min(start + BATCH, count))] for start in starts]
@@ -229,6 +230,10 @@ class Integration:
             if len(places) != needed:
                 raise UserError(
                     f"group {quoted(key)} has {len(places)} answers, not {needed}, so it is cut; {remedy}"
+                )
+            if len({(items[place].id, items[place].prompt) for place in places}) > 1:
+                raise UserError(
+                    f"group {quoted(key)} has answers to different prompts; {remedy}"
                 )
         return list(groups.values())
 

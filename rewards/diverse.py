@@ -54,8 +54,8 @@ class DiverseReward(Reward):
     A group of one is paid its quality, and n equal answers 0 or quality / n. Of a quality of 0 or less the quality is
     paid: nothing that is worth nothing is paid for being odd, and no penalty is smaller for being common. No number
     (None or NaN) stays None, and is no answer of the group. An infinite one is a UserError, and so is a group that is
-    not whole, as far as that can be seen: its prompt has fewer answers than others. An answer without a vector is not
-    known to differ from any: its c is n.
+    not whole, as far as that can be seen: the answers to a prompt are no multiple of the fewest, or one beside more. An
+    answer without a vector is not known to differ from any: its c is n.
 
     Args:
         quality: A reward function, sozo's or one's own, or its dotted path.

@@ -128,7 +128,7 @@ def test_groups_are_prompts_and_not_the_last_turn_alone():
     assert pay(["犬", "猫", "犬", "犬"], prompts=prompts) == [1, 1, 0, 0]
 
 
-@pytest.mark.parametrize("sizes", [(4, 3), (4, 1), (4, 8, 6)])
+@pytest.mark.parametrize("sizes", [(4, 3), (4, 1), (4, 8, 6), (1, 2, 2)])
 def test_a_group_that_is_cut_is_an_error_that_says_how_to_set_the_batch(sizes):
     prompts = [str(k) for k, size in enumerate(sizes) for _ in range(size)]
     match = "a group is cut.*generation_batch_size, over all processes, be a multiple"
@@ -139,6 +139,8 @@ def test_a_group_that_is_cut_is_an_error_that_says_how_to_set_the_batch(sizes):
 def test_a_prompt_may_be_asked_in_several_rows():
     prompts = ["a"] * 4 + ["b"] * 2
     assert pay(["犬", "猫", "犬", "鳥", "犬", "猫"], prompts=prompts)[:1] == [2 / 3]
+    page = " ".join(PAGE.read_text("utf-8").split())
+    assert "may have a multiple of the answers of the one with the fewest" in page
 
 
 def slow(texts, quality, how, alike):

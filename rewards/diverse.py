@@ -14,7 +14,7 @@ import numpy as np
 
 from sozo.data.cache import NO_CACHE
 from sozo.data.errors import UserError
-from sozo.data.foreign import as_tokenized, nfkc, quoted
+from sozo.data.foreign import nfkc, quoted, visible
 from sozo.rewards.own_rewards import check_count, numbers, reward_at
 from sozo.rewards.reward import Reward, ScoredCompletion
 from sozo.scoring.distance import paired_distance
@@ -37,8 +37,8 @@ class DiverseReward(Reward):
 
     A group is all answers to one prompt in one call, on all processes. Two of them are alike:
 
-    - `alike="text"`: if they are equal, in compatibility form (NFKC) and lower case, without white space, marks and
-      what is invisible;
+    - `alike="text"`: if they are equal, in compatibility form (NFKC) and lower case, without white space and what is
+      invisible;
     - `"ngram"`: if of the shorter one's different runs of four characters, in that form, at least the share
       `threshold` is in the other (a text of fewer than four is one run);
     - `"embedding"`: if the cosine of their vectors by `embedding_model` is at least `threshold`.
@@ -152,7 +152,7 @@ class DiverseReward(Reward):
 
     def _marks(self, texts: Sequence[str]) -> Sequence[Any]:
         """What each text is compared by: its form, or its vector."""
-        seen = [as_tokenized(nfkc(judged_part(text)))[0].split() for text in texts]
+        seen = [nfkc(visible(judged_part(text))).split() for text in texts]
         if self.alike != "embedding":
             return ["".join(words).casefold() for words in seen]
         # New each time: in a long training it would keep the vectors of all answers.

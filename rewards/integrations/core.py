@@ -164,7 +164,8 @@ class Integration:
 
         A reward that looks at others is shown one group at a time, the answers of one key in `groups`, in their order;
         equal prompts are told apart by it. Groups of different sizes, or of another than `group_size`, are cut: a
-        UserError, which ends with `remedy`, as it does where there are no groups, or one answers different prompts.
+        UserError, which ends with `remedy`, as it does where there are no groups. One key for
+        different prompts is a UserError, too.
 
         With `validate`, or where `asked` has a column `split` other than train, the history is neither asked nor
         filled, and a completion has no key. With `whole` each text begins with its prompt: one whose answer cannot be
@@ -233,7 +234,7 @@ class Integration:
                 )
             if len({(items[place].id, items[place].prompt) for place in places}) > 1:
                 raise UserError(
-                    f"group {quoted(key)} has answers to different prompts; {remedy}"
+                    f"group {quoted(key)} has answers to different prompts; give each a key of its own"
                 )
         return list(groups.values())
 

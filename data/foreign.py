@@ -124,6 +124,15 @@ _IGNORABLE = re.compile(
 )
 
 
+def visible(text: str) -> str:
+    """A text without what no reader sees; accents, points and vowel signs stay.
+
+    >>> visible("มี\u200b"), visible("มู\u2060")
+    ('มี', 'มู')
+    """
+    return _IGNORABLE.sub("", text)
+
+
 @cache
 def _as_seen(character: str) -> str:
     code = ord(character)

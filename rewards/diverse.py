@@ -2,6 +2,7 @@
 
 import hashlib
 import inspect
+import math
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 
 from sozo.data.cache import NO_CACHE
 from sozo.data.errors import UserError
-from sozo.data.foreign import as_tokenized, nfkc, quoted
+from sozo.data.foreign import nfkc, quoted, visible
 from sozo.rewards.own_rewards import check_count, numbers, reward_at
 from sozo.rewards.reward import Reward, ScoredCompletion
 from sozo.scoring.distance import paired_distance
@@ -36,8 +37,8 @@ class DiverseReward(Reward):
 
     A group is all answers to one prompt in one call, on all processes. Two of them are alike:
 
-    - `alike="text"`: if they are equal, in compatibility form (NFKC) and lower case, without white space, marks and
-      what is invisible;
+    - `alike="text"`: if they are equal, in compatibility form (NFKC) and lower case, without white space and what is
+      invisible;
     - `"ngram"`: if of the shorter one's different runs of four characters, in that form, at least the share
       `threshold` is in the other (a text of fewer than four is one run);
     - `"embedding"`: if the cosine of their vectors by `embedding_model` is at least `threshold`.
@@ -53,8 +54,8 @@ class DiverseReward(Reward):
     A group of one is paid its quality, and n equal answers 0 or quality / n. Of a quality of 0 or less the quality is
     paid: nothing that is worth nothing is paid for being odd, and no penalty is smaller for being common. No number
     (None or NaN) stays None, and is no answer of the group. An infinite one is a UserError, and so is a group that is
-    not whole, as far as that can be seen: its prompt has fewer answers than others. An answer without a vector is not
-    known to differ from any: its c is n.
+    not whole, as far as that can be seen: the answers to a prompt are no multiple of the fewest, or one beside more. An
+    answer without a vector is not known to differ from any: its c is n.
 
     Args:
         quality: A reward function, sozo's or one's own, or its dotted path.
@@ -151,7 +152,7 @@ class DiverseReward(Reward):
 
     def _marks(self, texts: Sequence[str]) -> Sequence[Any]:
         """What each text is compared by: its form, or its vector."""
-        seen = [as_tokenized(nfkc(judged_part(text)))[0].split() for text in texts]
+        seen = [nfkc(visible(judged_part(text))).split() for text in texts]
         if self.alike != "embedding":
             return ["".join(words).casefold() for words in seen]
         # New each time: in a long training it would keep the vectors of all answers.
@@ -260,7 +261,8 @@ class _Own(Reward):
         plain |= {"prompts": [item.prompt for item in items], "completions": texts}
         # It may need a completion.
         paid = self._function(**(self._call or plain)) if texts else []
-        worths = numbers(self.__name__, paid)
+        given = numbers(self.__name__, paid)
+        worths = [None if one is None or math.isnan(one) else one for one in given]
         check_count(self.__name__, worths, len(texts))
         return [
             ScoredCompletion(text, worth, None, worth)

@@ -16,6 +16,11 @@ from sozo.rewards import make_diverse_reward
 from sozo.rewards.task import TaskReward
 
 
+def score():
+    """What makes a reward may be called like a trainer's own key."""
+    return make_diverse_reward(length)
+
+
 def length(completions, **columns):
     if any(text == "broken" for text in completions):
         raise OSError("the disk is gone")

@@ -71,10 +71,20 @@ def test_an_infinite_quality_is_an_error():
 
 
 def test_the_same_text_in_other_clothes():
-    same = ["Ａ brick", "a  BRICK", "a\u200b b\u0301rick", "<think>x y</think>a brick"]
+    same = ["Ａ brick", "a  BRICK", "a\u200b b\u034frick", "<think>x y</think>a brick"]
     assert pay([*same[:2], "two bricks"]) == [0.5, 0.5, 1]
     assert pay([same[1], same[3], "two bricks"]) == [0.5, 0.5, 1]
     assert pay(["ガ", "ｶﾞ", "カ\u3099", "カ"]) == [1 / 3, 1 / 3, 1 / 3, 1]
+    assert pay(["é", "e\u0301", "e\u2060\u0301", "e"]) == [1 / 3, 1 / 3, 1 / 3, 1]
+    # Tags: ASCII that nobody sees.
+    assert pay(["犬", "犬\U000e0041", "犬\U000e0042\ufe0f"]) == [0, 0, 0]
+
+
+@pytest.mark.parametrize("alike", ["text", "ngram"])
+def test_marks_that_a_reader_sees_tell_texts_apart(alike):
+    # Thai: to have, pig; Hebrew with points: a book, a barber; Hindi: a day, poor; Arabic: he wrote, books.
+    words = ["มี", "มู", "סֵפֶר", "סַפָּר", "दिन", "दीन", "كَتَبَ", "كُتُب"]
+    assert pay(words, alike=alike) == [1] * 8
 
 
 def test_ngrams_are_of_the_shorter_text_and_join_over_others():
@@ -128,7 +138,7 @@ def test_groups_are_prompts_and_not_the_last_turn_alone():
     assert pay(["犬", "猫", "犬", "犬"], prompts=prompts) == [1, 1, 0, 0]
 
 
-@pytest.mark.parametrize("sizes", [(4, 3), (4, 1), (4, 8, 6)])
+@pytest.mark.parametrize("sizes", [(4, 3), (4, 1), (4, 8, 6), (1, 2, 2)])
 def test_a_group_that_is_cut_is_an_error_that_says_how_to_set_the_batch(sizes):
     prompts = [str(k) for k, size in enumerate(sizes) for _ in range(size)]
     match = "a group is cut.*generation_batch_size, over all processes, be a multiple"
@@ -139,6 +149,8 @@ def test_a_group_that_is_cut_is_an_error_that_says_how_to_set_the_batch(sizes):
 def test_a_prompt_may_be_asked_in_several_rows():
     prompts = ["a"] * 4 + ["b"] * 2
     assert pay(["犬", "猫", "犬", "鳥", "犬", "猫"], prompts=prompts)[:1] == [2 / 3]
+    page = " ".join(PAGE.read_text("utf-8").split())
+    assert "may have a multiple of the answers of the one with the fewest" in page
 
 
 def slow(texts, quality, how, alike):

@@ -1,8 +1,10 @@
 """Rewards that look at a group, by each integration: the same number, and a group that is cut is refused."""
 
 import json
+import math
 import random
 import re
+from collections import defaultdict
 
 import pytest
 
@@ -11,7 +13,7 @@ from integrations.texts import ASKED, grouped
 from sozo.data.errors import UserError
 from sozo.rewards import make_dat_rarity, make_diverse_reward
 from sozo.rewards.integrations import verl
-from sozo.rewards.integrations.core import Integration
+from sozo.rewards.integrations.core import BATCH, Integration
 from sozo.rewards.integrations.openrlhf import make_reward_func
 from sozo.tasks import task_type
 from test_documents import ROOT
@@ -151,6 +153,10 @@ def test_equal_prompts_are_told_apart_and_a_part_is_refused_at_once():
             ({"group_size": 2}, "looks at all answers to a prompt; send group"),
             ({"group": [["a"], "b"], "group_size": 1}, "a group's key must be a text"),
             ({"group": ["a", "b"], "group_size": 0}, "group_size: "),
+            (
+                {"group": [1, 1], "group_size": 2, "prompts": ["?", "!"]},
+                "group 1 has answers to different prompts; ",
+            ),
         ):
             reply = client.post("/score", json={"completions": [TEN, TEN], **part})
             assert (reply.status_code, "\n" in reply.json()["error"]) == (400, False)
@@ -215,11 +221,16 @@ def test_who_shows_one_answer_at_a_time_is_told_the_option(make, message, monkey
     assert "\n" not in str(error.value)
 
 
-def lengths(prompts, completions, weight=(1, 1, 1, 1), **columns):
+ODD = {"?": None, "nan": math.nan}
+
+
+def lengths(prompts, completions, weight=None, **columns):
     """A quality of one's own."""
     return [
-        None if text == "?" else len(text) * times
-        for text, times in zip(completions, weight, strict=True)
+        ODD[text] if text in ODD else len(text) * times
+        for text, times in zip(
+            completions, weight or [1] * len(completions), strict=True
+        )
     ]
 
 
@@ -235,6 +246,48 @@ def test_a_quality_of_ones_own_has_the_columns():
     extra = [{"index": 0, "weight": weight} for weight in (2, 4, 3, 1)]
     told = verl.compute_scores(["d"] * 4, texts, [""] * 4, extra, **settings)
     assert [one["score"] for one in told] == [1.0, 2.0, 9.0, 0.0]
+
+
+def test_a_quality_that_is_not_a_number_is_null_over_http():
+    body = {"completions": ["犬", "nan"], "group": [0, 0], "group_size": 2}
+    quality = {"quality": "test_integration_groups.lengths"}
+    settings = {"reward": DIVERSE["reward"], "reward_args": quality}
+    with Running(Integration("dat", **settings)) as client:
+        reply = score(client, "a", **body)
+    assert (reply["rewards"], reply["scores"]) == ([1.0, None], [1.0, None])
+    assert reply["reasons"] == [None, "no_value"]
+
+
+def beside_mean(prompts, completions, **columns):
+    """Shorter than the mean of the prompt's answers is better."""
+    of = defaultdict(list)
+    for prompt, text in zip(prompts, completions, strict=True):
+        of[prompt].append(len(text))
+    asked = zip(prompts, completions, strict=True)
+    return [sum(of[prompt]) / len(of[prompt]) / len(text) for prompt, text in asked]
+
+
+@pytest.mark.parametrize("prompt", ["prompt {}", "?"])
+def test_a_quality_is_called_with_whole_groups(prompt):
+    drawn = [["x" * (1 + k + group % 7) for k in range(10)] for group in range(30)]
+    quality = {"quality": "test_integration_groups.beside_mean"}
+    reward = make_diverse_reward(**quality)
+    expected = [reward(["?"] * 10, group) for group in drawn]
+    keys = [number for number in range(30) for _ in range(10)]
+    prompts = [prompt.format(key) for key in keys]
+    integration = Integration("dat", reward=DIVERSE["reward"], reward_args=quality)
+    paid = integration.pay(flat(drawn), prompts=prompts, groups=keys, group_size=10)
+    assert [one.reward for one in paid] == flat(expected)
+    larger = ["x" * (1 + k) for k in range(BATCH + 1)]
+    paid = integration.pay(larger, groups=[0] * len(larger))
+    assert [one.reward for one in paid] == reward(["?"] * len(larger), larger)
+
+
+def test_verl_trains_on_the_reward_whatever_its_name():
+    rows = [{"index": 0}] * 4
+    settings = {"reward": "diverse_worker.score", "reward_args": {}}
+    told = verl.compute_scores(["d"] * 4, [*"犬犬犬猫"], [""] * 4, rows, **settings)
+    assert [one["score"] for one in told] == [1 / 3, 1 / 3, 1 / 3, 1]
 
 
 def test_a_task_whose_answers_are_judged_together(monkeypatch):

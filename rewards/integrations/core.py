@@ -42,7 +42,7 @@ _REPLY = re.compile(
 T = TypeVar("T")
 _LOCK = threading.Lock()
 _OPEN: dict[str, "Integration"] = {}
-BATCH = 256  # answers that are scored at once
+BATCH = 256  # answers that are scored at once, or one group
 LONGEST = 1_000_000  # characters of a text
 OBJECT = TypeAdapter(dict[str, Any])
 
@@ -164,7 +164,8 @@ class Integration:
 
         A reward that looks at others is shown one group at a time, the answers of one key in `groups`, in their order;
         equal prompts are told apart by it. Groups of different sizes, or of another than `group_size`, are cut: a
-        UserError, which ends with `remedy`, as it does where there are no groups.
+        UserError, which ends with `remedy`, as it does where there are no groups. One key for
+        different prompts is a UserError, too.
 
         With `validate`, or where `asked` has a column `split` other than train, the history is neither asked nor
         filled, and a completion has no key. With `whole` each text begins with its prompt: one whose answer cannot be
@@ -173,27 +174,27 @@ class Integration:
         """
         with self._lock:
             items, answers, trained = self._read(texts, asked, prompts, whole)
-            groups = self._places(groups, len(items), group_size, remedy)
-            paid: list[ScoredCompletion] = []
-            for start in range(0, len(items), BATCH):
+            groups = self._places(groups, items, group_size, remedy)
+            paid: dict[int, ScoredCompletion] = {}
+            for places in _batches(groups, items):
                 before_batch()
-                batch = slice(start, start + BATCH)
-                for completion, trains in zip(
-                    self.reward.alone(items[batch], answers[batch]),
-                    trained[batch],
-                    strict=True,
-                ):
-                    key = completion.key if trains and not validate else None
+                batch = self.reward.alone(
+                    [items[place] for place in places],
+                    [answers[place] for place in places],
+                )
+                for place, completion in zip(places, batch, strict=True):
+                    trains = trained[place] and not validate
                     if not self.reward.sees_others:  # what it needs no longer
                         completion = replace(completion, facts={}, parts=())
-                    paid.append(replace(completion, key=key))
+                    key = completion.key if trains else None
+                    paid[place] = replace(completion, key=key)
             before_batch()
             for places in groups:
                 group = self.reward.among([paid[place] for place in places])
                 for place, completion in zip(places, group, strict=True):
                     bare = replace(completion, facts={}, parts=())
                     paid[place] = _with_reason(bare)
-            return paid
+            return [paid[place] for place in range(len(items))]
 
     def restore(self, keys: Sequence[bytes] = ()) -> None:
         """Begin the history of duplicates anew, with these keys of completions."""
@@ -203,13 +204,15 @@ class Integration:
     def _places(
         self,
         keys: Sequence[Any] | None,
-        count: int,
+        items: Sequence[Item],
         size: int | None,
         remedy: str,
     ) -> list[list[int]]:
-        """Of each group the places of its answers; all are one where none depends on others."""
+        """Of each group the places of its answers; where none depends on others, any of them are one."""
+        count = len(items)
         if not self.reward.sees_others:
-            return [list(range(count))]
+            starts = range(0, count, BATCH)
+            return [[*range(start, min(start + BATCH, count))] for start in starts]
         if keys is None:
             raise UserError(
                 f"{self.name}: its reward looks at all answers to a prompt; {remedy}"
@@ -228,6 +231,10 @@ class Integration:
             if len(places) != needed:
                 raise UserError(
                     f"group {quoted(key)} has {len(places)} answers, not {needed}, so it is cut; {remedy}"
+                )
+            if len({(items[place].id, items[place].prompt) for place in places}) > 1:
+                raise UserError(
+                    f"group {quoted(key)} has answers to different prompts; give each a key of its own"
                 )
         return list(groups.values())
 
@@ -289,6 +296,23 @@ class Integration:
                 f"{self.task.name}: say which item is answered: its id as item, or its columns ({needed})"
             )
         return first
+
+
+def _batches(
+    groups: Sequence[Sequence[int]], items: Sequence[Item]
+) -> Iterable[list[int]]:
+    """Whole groups that ask different things: a reward may go by a prompt's mean."""
+    batch: list[int] = []
+    prompts: set[str] = set()
+    for places in groups:
+        prompt = items[places[0]].prompt
+        if batch and (prompt in prompts or len(batch) + len(places) > BATCH):
+            yield batch
+            batch, prompts = [], set()
+        batch += places
+        prompts.add(prompt)
+    if batch:
+        yield batch
 
 
 def _with_reason(completion: ScoredCompletion) -> ScoredCompletion:

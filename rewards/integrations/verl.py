@@ -32,7 +32,7 @@ def compute_score(
 
     >>> answer = "\\n".join(f"{k}. {w}" for k, w in enumerate("犬 法律 海 数学 靴 音楽 病気 机 天気 犬".split(), 1))
     >>> compute_score("dat", answer, "", {"index": 0}, noun_checker="jumandic")
-    {'score': 0.0, 'dat': None, 'reason': 'repeated_word'}
+    {'dat': None, 'score': 0.0, 'reason': 'repeated_word'}
     """
     integration = open_integration(task, **settings)
     (paid,) = integration.pay(
@@ -56,7 +56,7 @@ def compute_scores(
     write it.
 
     >>> compute_scores(["dat"], ["1. 犬"], [""], [{"index": 0}], noun_checker="jumandic")
-    [{'score': 0.0, 'dat': None, 'reason': 'format'}]
+    [{'dat': None, 'score': 0.0, 'reason': 'format'}]
     """
     integration = open_integration(task, **settings)
     groups = []
@@ -78,8 +78,8 @@ def compute_scores(
 
 def _told(integration: Integration, paid: ScoredCompletion) -> dict[str, Any]:
     return {
+        integration.name: paid.score,  # first: a reward of one's own may be called score
         # It makes a tensor of all: what has no number is worth nothing here.
         "score": 0.0 if paid.reward is None else paid.reward,
-        integration.name: paid.score,
         "reason": paid.reason or "",
     }

@@ -1,6 +1,6 @@
 """What an answer is worth: `dat_reward` (by the default settings), `make_dat_reward(...)` (or its two halves,
 `make_dat_usable(...)` and `make_dat_distance(...)`), `make_sat_reward(...)`,
-`make_judge_reward(...)`, `make_diverse_reward(...)`, `make_task_reward(...)` and what they are built from.
+`make_judge_reward(...)`, `make_diverse_reward(...)`, `make_placebo(...)`, `make_task_reward(...)` and what they are built from.
 
 torch, models and dictionaries are loaded when the first text is scored.
 """
@@ -14,7 +14,6 @@ from sozo.rewards.dat import (
     dat_reward,
     make_dat_distance,
     make_dat_pairing,
-    make_dat_placebo,
     make_dat_rarity,
     make_dat_reward,
     make_dat_usable,
@@ -22,6 +21,7 @@ from sozo.rewards.dat import (
 from sozo.rewards.diverse import make_diverse_reward
 from sozo.rewards.duplicates import SeenAnswers
 from sozo.rewards.judge import make_judge_reward
+from sozo.rewards.placebo import make_placebo
 from sozo.rewards.reward import Reward, ScoredCompletion
 from sozo.rewards.sat import make_sat_reward
 from sozo.rewards.task import make_task_reward
@@ -33,12 +33,12 @@ __all__ = [
     "dat_reward",
     "make_dat_distance",
     "make_dat_pairing",
-    "make_dat_placebo",
     "make_dat_rarity",
     "make_dat_reward",
     "make_dat_usable",
     "make_diverse_reward",
     "make_judge_reward",
+    "make_placebo",
     "make_sat_reward",
     "make_task_reward",
 ]

@@ -10,7 +10,6 @@ advantage; one with a single usable list learns from being usable alone.
 """
 
 import hashlib
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
@@ -291,48 +290,6 @@ class DatPairing(DatDistance):
         return {**super().describe(), "reference": hashlib.sha256(lists).hexdigest()}
 
 
-class DatPlacebo(DatReward):
-    """Reward function: what `DatReward` pays, shuffled among the step's usable lists that were not seen before.
-
-    Which of them gets which payment is drawn by `seed` and the step's texts. So form, new lists and the spread of the
-    payments train as they do under `DatReward`, and distance earns nothing: a control arm for what a reward is claimed
-    to teach.
-    """
-
-    names = ("dat_placebo", "dat")
-
-    def __init__(
-        self,
-        build: Callable[[], DatScorer] | None = None,
-        *,
-        seed: int = 0,
-        **options: Any,
-    ) -> None:
-        super().__init__(build, **options)
-        self._seed = seed
-
-    def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
-        paid = super().among(completions)
-        new = [
-            k
-            for k, completion in enumerate(paid)
-            if completion.score is not None and not completion.duplicate
-        ]
-        texts = json.dumps(
-            [self._seed, *(completion.text for completion in paid)]
-        ).encode()
-        rng = np.random.default_rng(
-            list(hashlib.blake2b(texts).digest())
-        )  # the same in every process
-        rewards = [paid[k].reward for k in rng.permutation(new).tolist()]
-        for k, reward in zip(new, rewards, strict=True):
-            paid[k] = replace(paid[k], reward=reward)
-        return paid
-
-    def describe(self) -> dict[str, Any]:
-        return {**super().describe(), "seed": self._seed}
-
-
 class DatRarity(DatReward):
     """Reward function: how rare a usable list's words were before this step, the mean in nats; None for other lists.
 
@@ -448,5 +405,4 @@ dat_reward = make_dat_reward()
 make_dat_usable = DatUsable
 make_dat_distance = DatDistance
 make_dat_pairing = DatPairing
-make_dat_placebo = DatPlacebo
 make_dat_rarity = DatRarity

@@ -1,8 +1,6 @@
 """Any reward times the diversity of its group: an answer is paid for being good, and for being unlike the others."""
 
 import hashlib
-import inspect
-import math
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -15,8 +13,8 @@ import numpy as np
 from sozo.data.cache import NO_CACHE
 from sozo.data.errors import UserError
 from sozo.data.foreign import nfkc, quoted, visible
-from sozo.rewards.own_rewards import check_count, numbers, reward_at
-from sozo.rewards.reward import Reward, ScoredCompletion
+from sozo.rewards.reward import ScoredCompletion
+from sozo.rewards.wrapping import Wrapping
 from sozo.scoring.distance import paired_distance
 from sozo.scoring.embeddings import Encoder, WordVectors, make_encoder
 from sozo.scoring.final_text import judged_part
@@ -32,7 +30,7 @@ _SAME = 1e-8  # a spread that is none, as in TRL
 _LOGGED = ("quality", "diversity", "cluster_size", "frac_reward_zero_std")
 
 
-class DiverseReward(Reward):
+class DiverseReward(Wrapping):
     """Reward function: the number of another reward, `quality`, by how many answers of its group are like this one.
 
     A group is all answers to one prompt in one call, on all processes. Two of them are alike:
@@ -85,7 +83,7 @@ class DiverseReward(Reward):
         quality_args: Mapping[str, Any] | None = None,
         embedding_model: str | Encoder = "e5",
     ) -> None:
-        super().__init__("diverse_reward", "diverse")
+        super().__init__("diverse_reward", "diverse", quality, quality_args)
         for name, value, known in (("alike", alike, ALIKE), ("how", how, HOW)):
             if value not in known:
                 raise UserError(
@@ -100,17 +98,6 @@ class DiverseReward(Reward):
             raise UserError(
                 f"threshold must be above 0 and at most 1, not {quoted(threshold)}"
             )
-        if isinstance(quality, str):
-            quality = reward_at(quality, quality_args)
-        if inspect.isclass(quality) or not callable(quality):
-            remedy = "give quality_args, or a reward that is made"
-            raise UserError(f"quality is no reward, but {quoted(quality)}; {remedy}")
-        self._call: dict[str, Any] = {}  # what a trainer hands over, while it does
-        self.asked = quality
-        self.quality: Reward = (
-            quality if isinstance(quality, Reward) else _Own(quality, self._call)
-        )
-        self.seen = self.quality.seen
         self.alike, self.how = alike, how
         self._embedding_model = embedding_model
         shown = (("quality", ".3f"), ("diversity", "6.1%"))
@@ -123,25 +110,11 @@ class DiverseReward(Reward):
             return make_encoder(self._embedding_model, texts=True, cache=NO_CACHE)
         return self._embedding_model
 
-    def __call__(
-        self,
-        /,
-        prompts: Sequence[Any] | None = None,
-        completions: Sequence[Any] | None = None,
-        **kwargs: Any,
-    ) -> list[float | None]:
-        """See `Reward.__call__`; a quality of one's own is called with the same arguments."""
-        self._call.update(prompts=prompts, completions=completions, **kwargs)
-        try:
-            return super().__call__(prompts, completions, **kwargs)
-        finally:
-            self._call.clear()
-
     def alone(
         self, items: Sequence[Item], answers: Sequence[Answer]
     ) -> list[ScoredCompletion]:
         """The quality of each, which may depend on others still, and by what it is compared."""
-        worths = self.quality.alone(items, answers)
+        worths = super().alone(items, answers)
         prompts = self._call.get("prompts")
         asked = [item.prompt for item in items] if prompts is None else prompts
         marks = self._marks([answer.text for answer in answers])
@@ -161,7 +134,7 @@ class DiverseReward(Reward):
     def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
         """See the class."""
         worths = [replace(c.facts["worth"], key=c.key) for c in completions]
-        worths = self.quality.among(worths)
+        worths = super().among(worths)
         quality = np.array([worth.reward for worth in worths], np.float64)
         if np.isinf(quality).any():
             name = self.quality.__name__
@@ -213,7 +186,7 @@ class DiverseReward(Reward):
 
     def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
         known = [c.facts for c in completions if c.reward is not None]
-        return self.quality.metrics(completions) | {
+        return super().metrics(completions) | {
             f"diverse/{name}": float(np.mean([facts[name] for facts in known]))
             for name in _LOGGED
             if known
@@ -221,62 +194,17 @@ class DiverseReward(Reward):
 
     def columns(self, completion: ScoredCompletion) -> dict[str, Any]:
         own = {name: completion.facts.get(name) for name in _LOGGED[:2]}
-        return self.quality.columns(completion) | own
+        return super().columns(completion) | own
 
     def describe(self) -> dict[str, Any]:
-        theirs = self.quality.describe()
+        theirs = super().describe()
         own = {"alike": self.alike, "how": self.how, "threshold": self.threshold}
         if self.alike == "embedding":
             own |= WordVectors(self.encoder).describe()
             # What is trained by two encoders is a target of both.
             both = filter(None, [theirs.get("embedding_model"), self.encoder.name])
             theirs = {**theirs, "embedding_model": "+".join(both)}
-        return {"quality": self.quality.__name__, **theirs, "diversity": own}
-
-    def state(self) -> dict[str, Any]:
-        return super().state() | {"quality": self.quality.state()}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        super().restore(state)
-        self.quality.restore(state["quality"])
-
-
-class _Own(Reward):
-    """A function of one's own, called with what the trainer handed over, or else with texts and the items' columns."""
-
-    def __init__(self, function: Callable[..., Any], call: dict[str, Any]) -> None:
-        name = getattr(function, "__name__", type(function).__name__)
-        super().__init__(name, "quality")
-        self._function = function
-        self._call = call
-
-    def alone(
-        self, items: Sequence[Item], answers: Sequence[Answer]
-    ) -> list[ScoredCompletion]:
-        texts = [answer.text for answer in answers]
-        names = items[0].columns if items else ()
-        plain: dict[str, Any] = {
-            name: [item.columns.get(name) for item in items] for name in names
-        }
-        plain |= {"prompts": [item.prompt for item in items], "completions": texts}
-        # It may need a completion.
-        paid = self._function(**(self._call or plain)) if texts else []
-        given = numbers(self.__name__, paid)
-        worths = [None if one is None or math.isnan(one) else one for one in given]
-        check_count(self.__name__, worths, len(texts))
-        return [
-            ScoredCompletion(text, worth, None, worth)
-            for text, worth in zip(texts, worths, strict=True)
-        ]
-
-    def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
-        return {}
-
-    def columns(self, completion: ScoredCompletion) -> dict[str, Any]:
-        return {}
-
-    def describe(self) -> dict[str, Any]:
-        return {}
+        return {**theirs, "diversity": own}
 
 
 def _digest(prompt: Any) -> str:

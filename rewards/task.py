@@ -132,9 +132,9 @@ def make_task_reward(
 ) -> TaskReward:
     """A measure of the task with this name as a reward; None takes the task's first measure.
 
-    `scale` is paid per unit of it, and `offset` besides. Where a usable answer can be worth less than 0, as in cue
-    DAT, training without an offset makes answers unusable, since those are paid 0. `penalise_duplicates`:
-    an answer that this run has given to the same prompt before is paid 0. `settings` are the task's.
+    `scale` is paid per unit of it, and `offset` besides. Where a usable answer can be worth less than 0,
+    training without an offset makes answers unusable, since those are paid 0. `penalise_duplicates`: an answer that
+    this run has given to the same prompt before is paid 0. `settings` are the task's.
 
     >>> make_task_reward("sat", "sat/compliant", scale=2.0).__name__
     'sat_reward'

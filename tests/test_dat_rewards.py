@@ -11,9 +11,9 @@ from sozo.data.errors import UserError
 from sozo.rewards import (
     make_dat_distance,
     make_dat_pairing,
-    make_dat_placebo,
     make_dat_reward,
     make_dat_usable,
+    make_placebo,
 )
 from sozo.rewards.dat import DatPairing, combined, shared_scorer
 from sozo.tasks.dat.scorer import DatScorer
@@ -225,12 +225,12 @@ def test_a_placebo_deals_the_payments_of_new_usable_lists_anew(scorers):
     assert len({*real[:1], *real[2:4]}) == 3
     dealt = {}
     for seed in range(60):
-        placebo = make_dat_placebo(seed=seed)
+        placebo = make_placebo(make_dat_reward(), seed=seed)
         paid = placebo(completions=texts)
         assert paid[1] == paid[4] == 0.0  # no list, and a list seen before
         assert sorted([paid[0], *paid[2:4]]) == sorted([real[0], *real[2:4]])
         assert (
-            make_dat_placebo(seed=seed)(completions=texts) == paid
+            make_placebo(make_dat_reward(), seed=seed)(completions=texts) == paid
         )  # as every process, and a resumed run, has it
         dealt[tuple(paid)] = dealt.get(tuple(paid), 0) + 1
     assert len(dealt) == 6  # every order
@@ -239,7 +239,11 @@ def test_a_placebo_deals_the_payments_of_new_usable_lists_anew(scorers):
     assert (
         len(
             {
-                tuple(make_dat_placebo()(completions=[*texts[:4], str(k)])[:4])
+                tuple(
+                    make_placebo(make_dat_reward())(completions=[*texts[:4], str(k)])[
+                        :4
+                    ]
+                )
                 for k in range(20)
             }
         )

@@ -16,7 +16,7 @@ from diverse_attacks import table
 from fakes import AXES, FakeNouns, axis_encoder, list_text
 from group_task import Spread
 from sozo.data.errors import UserError
-from sozo.rewards import make_diverse_reward
+from sozo.rewards import make_diverse_reward, make_placebo
 from sozo.rewards.dat import DatReward
 from sozo.rewards.task import TaskReward
 from sozo.tasks.dat.scorer import DatScorer
@@ -430,3 +430,39 @@ def test_the_page_says_what_attacks_are_paid():
 @pytest.mark.slow
 def test_and_by_embeddings():
     assert set(table()) <= set(PAGE.read_text("utf-8").splitlines())
+
+
+def test_a_placebo_deals_what_any_reward_pays_among_usable_answers():
+    def quality(completions, **columns):
+        return [None if "?" in t else float("!" in t) * len(t) for t in completions]
+
+    diverse = make_diverse_reward(quality)
+    texts = ["a!", "a!", "bb!", "ccc!", "dddd!", "bad", "?"]
+    prompts = ["one"] * 7
+    paid = diverse(prompts, texts)
+    dealt = set()
+    for seed in range(40):
+        placebo = make_placebo(diverse, seed=seed)
+        got = placebo(prompts, texts)
+        assert got[5:] == paid[5:] == [0.0, None]
+        assert sorted(got[:5]) == sorted(paid[:5])
+        # As every process, and a resumed run, has it.
+        assert (
+            make_placebo(make_diverse_reward(quality), seed=seed)(prompts, texts) == got
+        )
+        dealt.add(tuple(got[:5]))
+    assert len(dealt) > 20
+    told = placebo.describe()
+    assert told["quality"] == "quality"
+    assert told["placebo"] == {"of": "diverse_reward", "seed": 39}
+    assert placebo.asked is quality
+    # A function of one's own is called with what the trainer hands over, also two rewards further in.
+    seen = []
+
+    def watching(completions, trainer_state, **columns):
+        seen.append((trainer_state, completions))
+        return [1.0] * len(completions)
+
+    talk = [[{"role": "assistant", "content": "a"}]] * 2
+    make_placebo(make_diverse_reward(watching))(["?"] * 2, talk, trainer_state="state")
+    assert seen == [("state", talk)]

@@ -176,8 +176,10 @@ def test_a_placebo_differs_in_what_is_paid_alone(name):
         "run_name",
     }
     (task,), (paid,) = placebo["tasks"], grpo["tasks"]
-    assert task["reward_funcs"] == ["sozo.rewards.make_dat_placebo"]
-    (scorer,) = task["reward_args"].values()
+    assert task["reward_funcs"] == ["sozo.rewards.make_placebo"]
+    (made,) = task["reward_args"].values()
+    assert made["quality"] == "sozo.rewards.make_dat_reward"
+    scorer = made["quality_args"]
     assert scorer in (
         {name: paid.get(name) for name in scorer},
         *paid.get("reward_args", {}).values(),

@@ -1,0 +1,67 @@
+"""A placebo of any reward: its payments, to whom chance gives them."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sozo.rewards.reward import ScoredCompletion
+from sozo.rewards.wrapping import Wrapping
+
+
+class Placebo(Wrapping):
+    """Reward function: what another reward, `quality`, pays, shuffled among the step's usable answers.
+
+    Usable are those with a score and no reason against them that were not seen before, of whichever prompt; by a
+    function of one's own, those that get a number other than 0. Which of them gets which payment is drawn by `seed` and
+    the step's texts. So usable and new answers and the spread of the payments train as they do under `quality`, and
+    nothing else earns: a control arm for what a reward is claimed to teach. Where all usable answers are paid alike, it
+    is `quality`.
+
+    Args:
+        quality: A reward function, sozo's or one's own, or its dotted path.
+        quality_args: With these, even none, the path is of what makes the reward.
+
+    Logged is what `quality` logs, by the same names.
+
+    >>> def length(completions, **columns):
+    ...     return [len(text) for text in completions]
+    >>> make_placebo(length, seed=1)(completions=["犬", "", "犬と猫", "海と"])
+    [2.0, 0.0, 1.0, 3.0]
+    """
+
+    def __init__(
+        self,
+        quality: Callable[..., Any] | str,
+        *,
+        seed: int = 0,
+        quality_args: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__("placebo", "placebo", quality, quality_args)
+        self.prefix, self.console = self.quality.prefix, self.quality.console
+        self._seed = seed
+
+    def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
+        paid = super().among(completions)
+        usable = [
+            place
+            for place, one in enumerate(paid)
+            if not (one.score is None or one.reason or one.duplicate)
+        ]
+        texts = json.dumps([self._seed, *(one.text for one in paid)]).encode()
+        # The same in every process.
+        rng = np.random.default_rng(list(hashlib.blake2b(texts).digest()))
+        dealt = [paid[place].reward for place in rng.permutation(usable).tolist()]
+        for place, reward in zip(usable, dealt, strict=True):
+            paid[place] = replace(paid[place], reward=reward, parts=())
+        return paid
+
+    def describe(self) -> dict[str, Any]:
+        own = {"of": self.quality.__name__, "seed": self._seed}
+        return {**super().describe(), "placebo": own}
+
+
+make_placebo = Placebo

@@ -70,7 +70,10 @@ def test_all_kinds_are_read():
     }
     others = {
         "recipes/gemma-3-270m/mix.yaml",
-        "recipes/smollm2-135m/grpo-sentences.yaml",
+        *(
+            f"recipes/smollm2-135m/diverse-{arm}.yaml"
+            for arm in ("usable", "times", "divide", "placebo")
+        ),
     }
     assert several == others | ideas
 

@@ -1,13 +1,13 @@
 """`sozo train`, of the package alone: the same code as the repository's scripts, from any folder."""
 
 import shutil
-import sys
+import subprocess
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from grpo_runs import ROOT, history, recipe, run
+from grpo_runs import ROOT, environment, history, recipe, run
 from sozo.training.plan import Hardware, make_plan
 
 
@@ -60,18 +60,16 @@ def test_the_module_goes_on_with_what_the_script_began(by_script, tmp_path):
     same(begun, whole)
 
 
-# By pipes, which are read to their end: the last line comes when the launcher has ended.
-PIPED = """
-import subprocess, sys
-done = subprocess.run(sys.argv[1:], capture_output=True, text=True)
-sys.stderr.write(done.stderr)
-sys.exit(done.returncode)
-"""
-
-
 def test_of_two_processes_the_first_says_what_is_wrong(tmp_path):
     command = recipe("--lerning_rate", "1", launch="cpu2_ddp.yaml")
-    done = run([sys.executable, "-c", PIPED, *by_module(command)], tmp_path)
+    # By pipes, which are read to their end: the last line comes when the launcher has ended.
+    done = subprocess.run(
+        by_module(command),
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode != 0
     said = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     # Once by the first process, and once more below the launcher's own traceback.

@@ -264,15 +264,9 @@ def test_a_training_looks_for_room_before_it_starts_and_before_each_save(
     )
 
 
-@pytest.mark.parametrize(
-    "launch",
-    [
-        pytest.param(("--num_processes", "1", "--cpu"), marks=pytest.mark.slow),
-        "cpu2_ddp.yaml",
-    ],
-    ids=["one", "two"],
-)
-def test_the_line_stands_last_under_a_launcher(launch, tmp_path):
+@pytest.mark.slow
+def test_the_line_stands_last_under_a_launcher_of_one_process(tmp_path):
+    launch = ("--num_processes", "1", "--cpu")
     done = run(recipe("--lerning_rate", "1", launch=launch), tmp_path)
     assert done.returncode != 0
     assert "Error" in done.stderr  # the launcher's own traceback

@@ -41,6 +41,8 @@ from sozo.training.config import parse
 from sozo.training.sft_dpo import DpoSettings, SftSettings, train_dpo, train_sft
 from toy_task import Lipogram
 
+pytestmark = pytest.mark.usefixtures("forked_modules")
+
 METHODS = {
     "sft": (train_sft, SftArguments, SftSettings),
     "dpo": (train_dpo, DpoArguments, DpoSettings),

@@ -105,7 +105,7 @@ def test_what_is_right_passes(method, changed, tmp_path):
 def test_loras_names_are_those_of_the_model(settings, message):
     lora = get_peft_config(ModelConfig(use_peft=True, **settings))
     if message is None:
-        check_targets(lora, wrong.TINY, None)
+        check_targets(lora, wrong.tiny(), None)
     else:
         with pytest.raises(UserError, match=message):
-            check_targets(lora, wrong.TINY, None)
+            check_targets(lora, wrong.tiny(), None)

@@ -224,6 +224,9 @@ class _Popen(subprocess.Popen):
         os.chdir(cwd or ".")
         os.environ.clear()
         os.environ.update(env)
+        # As a new Python has them: the first process's own may be files, and a pipe cannot seek.
+        sys.stdout = os.fdopen(1, "w", closefd=False)
+        sys.stderr = os.fdopen(2, "w", 1, errors="backslashreplace", closefd=False)
         sys.stdout.reconfigure(write_through=unbuffered)
         _end(words[1:])
 

@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, get_args, get_type_hints
@@ -29,8 +30,6 @@ from sozo.training.plan import plan as dry_run
 TABLE = Path(__file__).parent / "data" / "wrong_settings.csv"
 COLUMNS = ("methods", "setting", "value", "outcome", "said")
 NAN, INF = float("nan"), float("inf")
-
-TINY = str(ensure_tiny("tiny"))
 
 # What works, and little besides, so that what is said is said of the wrong value.
 _MODEL: dict[str, Any] = {"use_cpu": True, "bf16": False, "use_peft": True}
@@ -168,8 +167,15 @@ def said(method: str, changed: dict[str, Any], folder: Path) -> tuple[str, str]:
     return ("not known", REASON[name]) if name in REASON else ("passes", "")
 
 
+@cache
+def tiny() -> str:
+    """The model's folder; who only reads this file does not wait until the model is made."""
+    return str(ensure_tiny("tiny"))
+
+
 def plan(method: str, changed: dict[str, Any], folder: Path) -> str | None:
     """What the dry run of a training says is missing, if anything."""
+    tiny()
     write_columns(folder / "lists" / "part-00000.parquet", LISTS)
     file = folder / "wrong.yaml"
     lines = {**WORKS[method], "output_dir": str(folder / "run")}

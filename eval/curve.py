@@ -4,7 +4,7 @@ Whoever is as high as the line at as many different words differs from the base 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,12 +35,15 @@ _LOADED = ("model_sha256", "model_revision")  # one name may have had other weig
 def lines(
     methods: Sequence[Method], task: str, varied: str = TEMPERATURE
 ) -> list[list[Method]]:
-    """Rows of one model that are drawn alike but for the temperature, or for `min_p`: two or more, by its number."""
+    """Rows of one model that are drawn alike but for the temperature, or for `min_p`: two or more, by its number.
+
+    Of several seeds all rows have each: then there is such a line at every seed.
+    """
     found: dict[object, dict[float, Method]] = {}
     for method in methods:
-        runs = method.of_task(task)
-        if runs and not method.several and (place := _place(runs[0], varied)):
-            key, at = place
+        run = method.at(min(method.runs)).run(task)
+        if run and (place := _place(run, varied)):
+            key, at = (frozenset(method.runs), place[0]), place[1]
             found.setdefault(key, {}).setdefault(at, method)
     return [
         [line[at] for at in sorted(line)] for line in found.values() if len(line) > 1
@@ -70,6 +73,7 @@ class BesideLine:
     across: Measure
     size: int = 0  # answers in which different words are counted
     found: Sequence[Above] = ()
+    one_line: bool = True  # of all seeds
     reason: str = ""
 
     @property
@@ -89,7 +93,9 @@ class BesideLine:
         gaps = dict(enumerate(np.subtract(ups, heights).tolist()))
         errors = [one.line_error for one in self.found]
         fewest = min(one.fewest for one in self.found)
-        shared = float(np.square(errors).mean()), fewest
+        line = float(np.square(errors).mean()), fewest
+        # Lines of their own differ as much as they err, which the spread of the gaps shows.
+        shared = line if self.one_line else None
         estimate = over_seeds(gaps, shared=shared, level=level)
         if estimate.low is not None and estimate.high is not None:
             mean = math.fsum(gaps.values()) / len(gaps)
@@ -127,22 +133,34 @@ def beside_line(
     """How a method lies beside its base's line; None where there is no line, or it is a point of it."""
     if task.curve is None or method.reference:
         return None
-    runs = method.of_task(task.name)
+    runs = {
+        seed: run for seed in method.runs if (run := method.runs[seed].run(task.name))
+    }
     every = lines([base, *methods], task.name)  # of two at one temperature the base
     line = next((one for one in every if base in one), None)
     if line is None or method in line or not runs:
         return None
     up, across = task.curve
-    nothing = BesideLine(runs[0].adapt(up), across)
+    one_line = not (base.several and runs.keys() <= base.runs.keys())
+    nothing = BesideLine(next(iter(runs.values())).adapt(up), across, one_line=one_line)
     before = base.of_task(task.name)[0]
-    for run in runs:
+    for run in runs.values():
         if apart := not_alike(before, run, up):
             return replace(nothing, reason=apart)
-    fewest = min(run.counts(up)[0] for run in runs)
+    fewest = min(run.counts(up)[0] for run in runs.values())
     points = [
         point
-        for point in (one.of_task(task.name)[0] for one in line)
-        if not not_alike(before, point, up) and _LEAST * point.counts(up)[0] > fewest
+        for one in line
+        if len(
+            point := {
+                seed: run for seed in runs if (run := one.at(seed).run(task.name))
+            }
+        )
+        == len(runs)
+        and all(
+            not not_alike(before, run, up) and _LEAST * run.counts(up)[0] > fewest
+            for run in point.values()
+        )
     ]
     if len(points) < FEWEST:
         form = "the curve has {n} temperatures, and needs {least}"
@@ -152,15 +170,17 @@ def beside_line(
 
 
 def _beside(
-    nothing: BesideLine, runs: Sequence[RunResult], points: Sequence[RunResult]
+    nothing: BesideLine,
+    runs: Mapping[str, RunResult],
+    points: Sequence[Mapping[str, RunResult]],
 ) -> BesideLine:
     up, across = nothing.up, nothing.across
-    size = min(run.counts(up)[0] for run in (*runs, *points))
+    size = min(run.counts(up)[0] for each in (runs, *points) for run in each.values())
     if reason := few(size, "answers"):
         return replace(nothing, reason=reason)
     found = []
-    for run in runs:
-        places = [one.in_plane(up, across, size) for one in (run, *points)]
+    for seed in runs:
+        places = [each[seed].in_plane(up, across, size) for each in (runs, *points)]
         if up.per_item:
             common = set.intersection(*map(set, places))
             places = [{key: each[key] for key in sorted(common)} for each in places]

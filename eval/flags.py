@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from sozo.data.errors import UserError, one_line_errors
+from sozo.models.sampling import Sampling
 
 
 class PanelCommand(TyperCommand):
@@ -24,6 +25,9 @@ class PanelCommand(TyperCommand):
             for parameter in self.params:
                 parameter.hidden = False  # type: ignore[attr-defined]
             args = ["--help"]
+        flags = {flag for parameter in self.params for flag in parameter.opts}
+        if "--sampling" in flags and (asked := _as_sampling(args, flags)):
+            raise UserError(f"{ctx.info_name} has it as: --sampling {asked}")
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -43,6 +47,21 @@ class PanelCommand(TyperCommand):
         for panel, records in panels.items():
             with formatter.section(panel):
                 formatter.write_dl(records)
+
+
+def _as_sampling(args: Sequence[str], flags: Collection[str]) -> str:
+    """What `--temperature 0.7 --top-p 0.9` asks for in the words of `--sampling`; empty of a line with no such flag.
+
+    >>> _as_sampling(["--temperature", "0.7", "--top-p=0.9", "--output", "runs"], {"--output"})
+    'temperature=0.7,top_p=0.9'
+    """
+    asked = []
+    for word, behind in zip(args, [*args[1:], "..."], strict=True):
+        flag, _, value = word.partition("=")
+        name = flag.removeprefix("--").replace("-", "_")
+        if flag not in {*flags, name} and name in Sampling.__dataclass_fields__:
+            asked.append(f"{name}={value or behind}".replace("best_of", "best-of"))
+    return ",".join(asked)
 
 
 def add_command(app: typer.Typer, name: str, command: Callable[..., None]) -> None:

@@ -411,8 +411,7 @@ def draw(
             mass, dim=1, out=mass
         )  # in place: one pass with the processor's own vector exponential
         if top_k:
-            likeliest = mass.topk(min(top_k, vocabulary), dim=1).values
-            _drop_below(mass, likeliest[:, -1:])
+            _drop_below(mass, _kth_largest(mass, min(top_k, vocabulary)))
         share = top_p * mass.sum(dim=1) if top_p < 1 else None
         if min_p:
             _drop_below(mass, min_p * mass.amax(dim=1, keepdim=True))
@@ -423,6 +422,19 @@ def draw(
         row = draws - start if which is None else which[draws] - start
         tokens[draws] = _draw(mass, share, row, uniforms[draws])
     return tokens
+
+
+def _kth_largest(mass: Tensor, k: int) -> Tensor:
+    """The k-th largest mass of each row, shape (rows, 1).
+
+    Of the largest of every 512th token, the k largest stand for all places where the k likeliest tokens can be.
+    """
+    by_block = mass.view(len(mass), -1, _BLOCK)
+    if k < _BLOCK // 2:
+        places = by_block.amax(dim=1).topk(k, dim=1, sorted=False).indices
+        places = places[:, None].expand(-1, by_block.shape[1], -1)
+        mass = by_block.gather(2, places).flatten(1)
+    return mass.topk(k, dim=1, sorted=False).values.amin(dim=1, keepdim=True)
 
 
 def _drop_below(mass: Tensor, floor: Tensor) -> None:

@@ -401,3 +401,25 @@ def test_over_seeds_it_is_about_the_method(report, drawn, tmp_path):
 def test_a_task_names_its_two_axes():
     up, across = Dat.curve
     assert (up.name, across.name) == ("dat", "dat/different_words")
+
+
+def test_a_base_of_several_seeds_has_a_line_at_each(report, drawn, tmp_path):
+    for seed in range(1, 4):
+        for k, (text, words) in enumerate(DRAWN.items()):
+            name, at = f"base {text}".strip(), float(text.partition("=")[2] or 1)
+            lists, place = drawn(words, LISTS, 10 * seed + k), f"base{k}@{seed}"
+            model = f"runs/base@{seed}"
+            dat_rows(tmp_path / place, f"{name}@{seed}", lists, model, text, at)
+        for name, best in (("own", 8), ("same", 1)):
+            lists, model = drawn(240, LISTS, 60 + seed, best), f"runs/{name}@{seed}"
+            dat_rows(tmp_path / f"{name}{seed}", f"{name}@{seed}", lists, model)
+    rows = curves(found_of(tmp_path))
+    assert {name: row.state for name, row in rows.items()} == {
+        "own": HIGHER,
+        "same": NOT_APART,
+    }
+    assert (rows["own"].seeds, rows["own"].counted) == (3, "seeds")
+    for k in range(len(DRAWN)):
+        if k != 2:  # of those with a base of one seed less there is none
+            shutil.rmtree(tmp_path / f"base{k}@3")
+    assert not curves(found_of(tmp_path))

@@ -53,6 +53,7 @@ class Arm:
     flags: tuple[
         tuple[str, str], ...
     ] = ()  # of the trainer; of studies/study/sample.py where nothing is trained
+    again: bool = False  # a further row of an arm's model, drawn otherwise
 
     @property
     def step(self) -> str:
@@ -119,6 +120,7 @@ def _sampled(arm: Arm, samplings: Sequence[Any]) -> Iterator[Arm]:
             seeds=arm.seeds,
             start=arm if arm.train else arm.start,
             flags=tuple(flags.items()),
+            again=True,
         )
 
 

@@ -4,7 +4,7 @@ Different words grow with the number of usable answers, and training changes tha
 words at equal sample size: what its smallest row's number of usable answers would show.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -68,7 +68,7 @@ class Table11Row:
 
 @dataclass(frozen=True, slots=True)
 class Table11:
-    """The rows in order; `equal_size` is the smallest number of usable answers of a row that has any (0: none has)."""
+    """The rows in order; `equal_size` is the smallest number of usable answers of a row that counts and has any, or 0."""
 
     rows: tuple[Table11Row, ...]
     equal_size: int
@@ -77,11 +77,16 @@ class Table11:
     second_encoder_revision: str | None = None
 
 
-def table11(folders: Mapping[str, Path], paper_model: str | None = None) -> Table11:
+def table11(
+    folders: Mapping[str, Path],
+    paper_model: str | None = None,
+    beside: Collection[str] = (),
+) -> Table11:
     """The table of runs' folders (or folders of parts) by row names: memory holds one part and word counts.
 
     Names in `data.published.METHODS` get the paper's figures of `paper_model` beside them, a model of `dat_training`
-    (`Swallow-8B`).
+    (`Swallow-8B`). Rows `beside` leave the others as they are: they have no different words where they have too few
+    usable answers.
     """
     paper: dict[str, PublishedFigures] = {}
     if paper_model is not None:
@@ -99,16 +104,16 @@ def table11(folders: Mapping[str, Path], paper_model: str | None = None) -> Tabl
         }
     # A row with no usable answer at all has no words to compare: it must not pull the others down to nothing.
     counted = [_read(name, path) for name, path in folders.items()]
-    equal_size = min(
-        (summary.usable for summary, *_ in counted if summary.usable), default=0
-    )
+    usable = {one.source: one.usable for one, *_ in counted if one.usable}
+    counting = [n for name, n in usable.items() if name not in beside]
+    equal_size = min(counting or usable.values(), default=0)
     rows = []
     for summary, occurrences, repeated in counted:
         n = summary.usable
         sizes = (
             sorted(
                 {int(m) for m in np.linspace(1, n, _CURVE_POINTS).round()}
-                | {equal_size}
+                | {min(n, equal_size)}
             )
             if n
             else []
@@ -118,7 +123,7 @@ def table11(folders: Mapping[str, Path], paper_model: str | None = None) -> Tabl
             HillNumbers(
                 *(hill_number(occurrences, n, equal_size, order=k) for k in range(3))
             )
-            if n
+            if n and n >= equal_size
             else None
         )
         rows.append(

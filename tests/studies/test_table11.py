@@ -136,6 +136,19 @@ def test_a_row_with_nothing_usable_does_not_empty_the_others(folders, tmp_path):
     assert cells_of(line)[-1] == "–"
 
 
+def test_a_row_drawn_hotter_leaves_the_words_of_the_others_as_they_are(
+    folders, tmp_path
+):
+    few = write(tmp_path / "hot", [("犬猫", 0.5)], parts=1)
+    rows = {**folders, "base temperature=1.6": few}
+    assert table11(rows).equal_size == 1
+    table = table11(rows, beside={"base temperature=1.6"})
+    assert table.equal_size == 2
+    assert table.rows[-1].equal_size_words is None
+    assert table.rows[-1].curve[-1] == (1, 2)
+    assert table11({"hot": few}, beside={"hot"}).equal_size == 1
+
+
 def test_patterns_say_yes_and_no(tmp_path):
     table = table11(
         {

@@ -200,8 +200,10 @@ def tables_result(
         else None
     )
     # However few usable lists a base has at a high temperature, the other rows' words are counted in as many as without.
-    again = [arm for arm in study.rows if arm.again] if study else []
-    beside = {study.at(arm.name, seed) for arm in again for seed in arm.seeds}
+    beside = set()
+    if study:
+        again = [arm for arm in study.rows if arm.again]
+        beside = {study.at(arm.name, seed) for arm in again for seed in arm.seeds}
     table = table11(folders, paper_model, beside)
     if second or study:
         table = with_gains(table, folders, second, bases)

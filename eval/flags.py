@@ -54,12 +54,15 @@ def _as_sampling(args: Sequence[str], flags: Collection[str]) -> str:
 
     >>> _as_sampling(["--temperature", "0.7", "--top-p=0.9", "--output", "runs"], {"--output"})
     'temperature=0.7,top_p=0.9'
+    >>> _as_sampling(["--sampling", "temperature=0.7", "best-of=4"], {"--sampling"})
+    ''
     """
     asked = []
     for word, behind in zip(args, [*args[1:], "..."], strict=True):
         flag, _, value = word.partition("=")
         name = flag.removeprefix("--").replace("-", "_")
-        if flag not in {*flags, name} and name in Sampling.__dataclass_fields__:
+        known = not flag.startswith("--") or flag in flags
+        if name in Sampling.__dataclass_fields__ and not known:
             asked.append(f"{name}={value or behind}".replace("best_of", "best-of"))
     return ",".join(asked)
 

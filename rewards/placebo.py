@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from sozo.data.errors import UserError
+from sozo.data.foreign import quoted
 from sozo.rewards.reward import ScoredCompletion
 from sozo.rewards.wrapping import Wrapping
 
@@ -41,6 +43,8 @@ class Placebo(Wrapping):
         quality_args: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__("placebo", "placebo", quality, quality_args)
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            raise UserError(f"seed must be a whole number, not {quoted(seed)}")
         self.prefix, self.console = self.quality.prefix, self.quality.console
         self._seed = seed
 

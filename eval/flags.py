@@ -57,14 +57,15 @@ def _as_sampling(args: Sequence[str], flags: Collection[str]) -> str:
     >>> _as_sampling(["--sampling", "temperature=0.7", "best-of=4"], {"--sampling"})
     ''
     """
-    asked = []
-    for word, behind in zip(args, [*args[1:], "..."], strict=True):
+    asked = {}  # of two the last
+    for word, behind in zip(args, [*args[1:], "--"], strict=True):
         flag, _, value = word.partition("=")
         name = flag.removeprefix("--").replace("-", "_")
         known = not flag.startswith("--") or flag in flags
         if name in Sampling.__dataclass_fields__ and not known:
-            asked.append(f"{name}={value or behind}".replace("best_of", "best-of"))
-    return ",".join(asked)
+            behind = "..." if behind.startswith("--") else behind
+            asked[name.replace("best_of", "best-of")] = value or behind or "..."
+    return ",".join(f"{name}={value}" for name, value in asked.items())
 
 
 def add_command(app: typer.Typer, name: str, command: Callable[..., None]) -> None:

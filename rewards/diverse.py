@@ -136,11 +136,6 @@ class DiverseReward(Wrapping):
         worths = [replace(c.facts["worth"], key=c.key) for c in completions]
         worths = super().among(worths)
         quality = np.array([worth.reward for worth in worths], np.float64)
-        if np.isinf(quality).any():
-            name = self.quality.__name__
-            raise UserError(
-                f"reward {name} gave an infinite number; return a finite one, or None"
-            )
         groups = defaultdict(list)
         for place, completion in enumerate(completions):
             groups[completion.group].append(place)

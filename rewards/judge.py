@@ -190,7 +190,9 @@ class JudgeReward(Reward):
             if self.criterion is None
             else float(scores[self.criterion])
         )
-        return replace(completion, score=score, reward=self.scale * score, facts=facts)
+        worth = {"score": score, "reward": self.scale * score}
+        reason = None if verdict else self.unasked
+        return replace(completion, **worth, reason=reason, facts=facts)
 
     def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
         statuses = Counter(completion.facts["status"] for completion in completions)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from sozo.data.errors import UserError
+from sozo.data.foreign import quoted
 from sozo.rewards.reward import ScoredCompletion
 from sozo.rewards.wrapping import Wrapping
 
@@ -15,11 +17,11 @@ from sozo.rewards.wrapping import Wrapping
 class Placebo(Wrapping):
     """Reward function: what another reward, `quality`, pays, shuffled among the step's usable answers.
 
-    Usable are those with a score and no reason against them that were not seen before, of whichever prompt; by a
-    function of one's own, those that get a number other than 0. Which of them gets which payment is drawn by `seed` and
-    the step's texts. So usable and new answers and the spread of the payments train as they do under `quality`, and
-    nothing else earns: a control arm for what a reward is claimed to teach. Where all usable answers are paid alike, it
-    is `quality`.
+    Usable are those with a score other than 0 and no reason against them that were not seen before, of whichever
+    prompt. Which of them gets which payment is drawn by `seed` and the step's texts. So usable and new answers and the
+    spread of the payments train as they do under `quality`, and nothing else earns: a control arm for what a reward is
+    claimed to teach. Where all usable answers are paid alike, it is `quality`. It also has the history of duplicates of
+    a reward that it is given: give one run no reward and its placebo of the same object.
 
     Args:
         quality: A reward function, sozo's or one's own, or its dotted path.
@@ -41,6 +43,8 @@ class Placebo(Wrapping):
         quality_args: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__("placebo", "placebo", quality, quality_args)
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            raise UserError(f"seed must be a whole number, not {quoted(seed)}")
         self.prefix, self.console = self.quality.prefix, self.quality.console
         self._seed = seed
 
@@ -49,7 +53,7 @@ class Placebo(Wrapping):
         usable = [
             place
             for place, one in enumerate(paid)
-            if not (one.score is None or one.reason or one.duplicate)
+            if one.score and not one.reason and not one.duplicate
         ]
         texts = json.dumps([self._seed, *(one.text for one in paid)]).encode()
         # The same in every process.

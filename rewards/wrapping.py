@@ -39,7 +39,7 @@ class Wrapping(Reward):
         self.quality: Reward = (
             quality if isinstance(quality, Reward) else _Own(quality, self._call)
         )
-        self.seen = self.quality.seen
+        self.seen, self.free = self.quality.seen, self.quality.free
 
     def __call__(
         self,
@@ -61,7 +61,13 @@ class Wrapping(Reward):
         return self.quality.alone(items, answers)
 
     def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
-        return self.quality.among(completions)
+        worths = self.quality.among(completions)
+        if any(math.isinf(one.reward or 0.0) for one in worths):
+            name = self.quality.__name__
+            raise UserError(
+                f"reward {name} gave an infinite number; return a finite one, or None"
+            )
+        return worths
 
     def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
         return self.quality.metrics(completions)
@@ -104,7 +110,7 @@ class _Own(Reward):
         worths = [None if one is None or math.isnan(one) else one for one in given]
         check_count(self.__name__, worths, len(texts))
         return [
-            ScoredCompletion(text, worth or None, None, worth)
+            ScoredCompletion(text, worth, None, worth)
             for text, worth in zip(texts, worths, strict=True)
         ]
 

@@ -466,3 +466,9 @@ def test_a_placebo_deals_what_any_reward_pays_among_usable_answers():
     talk = [[{"role": "assistant", "content": "a"}]] * 2
     make_placebo(make_diverse_reward(watching))(["?"] * 2, talk, trainer_state="state")
     assert seen == [("state", talk)]
+
+
+@pytest.mark.parametrize("seed", [None, "7", 1.5, True, {1}])
+def test_a_placebos_seed_is_a_whole_number(seed):
+    with pytest.raises(UserError, match="seed must be a whole number"):
+        make_placebo(dat_reward(), seed=seed)

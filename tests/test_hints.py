@@ -36,6 +36,8 @@ def test_a_word_of_ours_comes_only_where_it_exists():
         ("--top_k=20 --top-p 0.9", "top_k=20,top_p=0.9"),
         ("--min-p", "min_p=..."),
         ("--best-of 4", "best-of=4"),
+        ("--temperature --top-p 0.9", "temperature=...,top_p=0.9"),
+        ("--temperature 0.7 --temperature 0.8", "temperature=0.8"),
     ],
 )
 @pytest.mark.parametrize("command", ["run", "dat"])

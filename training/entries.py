@@ -268,6 +268,10 @@ def _reward_func(
     # One that pays for a quality is handed what that needs.
     own = getattr(function, "asked", function)
     if not isinstance(own, Reward):
-        of = "" if own is function else f" of quality {function.quality.__name__}"
+        of = (
+            ""
+            if own is function
+            else f" of quality {getattr(own, '__name__', type(own).__name__)}"
+        )
         check_arguments(path + of, own, entry)
     return function

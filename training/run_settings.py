@@ -135,8 +135,11 @@ def split(
     blocks = settings["script"].get("tasks") or ()
     for block, of_rewards in zip(blocks, free_arguments, strict=False):
         for path, names in of_rewards.items():
-            for name in names:
-                block.get("reward_args", {}).get(path, {}).pop(name, None)
+            arguments = block.get("reward_args", {}).get(path)
+            while arguments:  # and those of the reward that it is around
+                for name in names:
+                    arguments.pop(name, None)
+                arguments = arguments.get("quality_args")
     free = FREE | (asdict(script).keys() - deciding(script).keys())
     if training.max_steps > 0:  # `longer` compares it
         free |= {"max_steps"}

@@ -7,7 +7,7 @@ import pytest
 from fakes import FakeJudge
 from judge_server import completion, serving
 from sozo.data.errors import UserError
-from sozo.rewards import make_judge_reward
+from sozo.rewards import make_judge_reward, make_placebo
 from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.judges.ledger import Ledger, read_judgements
 from sozo.scoring.judges.protocol import Rubric
@@ -175,6 +175,11 @@ def test_an_empty_answer_is_worth_least_and_nobody_is_asked(tmp_path):
         ["問い"] * 4, ["甲", " \n", "<think>長い案", "<think>案</think>"]
     ) == [3.5, 1.0, 1.0, 1.0]
     assert len(judge.asked) == 1
+    assert [one.reason for one in reward.last] == [None, *["empty"] * 3]
+    # So no payment of its placebo reaches one.
+    placebo = make_placebo(reward)
+    assert placebo(["問い"] * 2, ["甲", ""]) == [3.5, 1.0]
+    assert placebo.free == reward.free
 
 
 def test_equal_answers_are_judged_once_and_a_run_that_is_killed_pays_nothing_twice(

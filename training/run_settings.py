@@ -135,11 +135,7 @@ def split(
     blocks = settings["script"].get("tasks") or ()
     for block, of_rewards in zip(blocks, free_arguments, strict=False):
         for path, names in of_rewards.items():
-            arguments = block.get("reward_args", {}).get(path)
-            while arguments:  # and those of the reward that it is around
-                for name in names:
-                    arguments.pop(name, None)
-                arguments = arguments.get("quality_args")
+            _drop(block.get("reward_args", {}).get(path), names)
     free = FREE | (asdict(script).keys() - deciding(script).keys())
     if training.max_steps > 0:  # `longer` compares it
         free |= {"max_steps"}
@@ -158,6 +154,20 @@ def split(
         decide[name] = {key: value for key, value in section if key not in free}
         other[name] = {key: value for key, value in section if key in free}
     return decide, other
+
+
+def _drop(arguments: Any, names: Sequence[str]) -> None:
+    """Take `names` out of a reward's arguments, and out of those of the reward that it is around.
+
+    >>> given = {"ledger": "a", "quality_args": {"ledger": "b", "scale": 1}}
+    >>> _drop(given, ["ledger"])
+    >>> given
+    {'quality_args': {'scale': 1}}
+    """
+    while arguments:
+        for name in names:
+            arguments.pop(name, None)
+        arguments = arguments.get("quality_args")
 
 
 def hide_token(training: Any) -> None:

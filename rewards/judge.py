@@ -190,9 +190,11 @@ class JudgeReward(Reward):
             if self.criterion is None
             else float(scores[self.criterion])
         )
-        worth = {"score": score, "reward": self.scale * score}
         reason = None if verdict else self.unasked
-        return replace(completion, **worth, reason=reason, facts=facts)
+        reward = self.scale * score
+        return replace(
+            completion, score=score, reason=reason, reward=reward, facts=facts
+        )
 
     def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
         statuses = Counter(completion.facts["status"] for completion in completions)

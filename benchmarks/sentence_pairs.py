@@ -3,8 +3,9 @@
     python benchmarks/sentence_pairs.py --output suite/sentences/pairs.csv
 
 The nouns of sentence_nouns.txt were written and read by people. A hash of a noun puts it into one split; it stands in
-two pairs at most. A band is one of ranks among all pairs of the language's nouns, by cosines of centred vectors, and
-both encoders must put a pair into it. The order in which pairs are tried is a hash's, so the file is always the same.
+three pairs at most. A band is one of ranks among all pairs of the language's nouns, by cosines of centred vectors, and
+both encoders must put a pair into it. The order in which pairs are tried is a hash's. At a band's edge the rounding of a
+processor decides, so another one may make another file: the packaged one stays.
 """
 
 import argparse

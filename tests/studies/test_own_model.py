@@ -106,7 +106,7 @@ def test_a_model_that_is_not_here_is_missing_and_its_steps_are_told(monkeypatch)
     text = "\n".join(plan(own, steps, ["accelerate", "launch"]))
     assert text.count("optimizer steps;") == 6
     assert "1,920 examples / 8 a step = 240 optimizer steps" in text
-    assert text.count("memory, disk and hours are not known: ") == 12
+    assert text.count("memory, disk and hours are not known: ") == 27
     assert "2,500 nouns at most: those that the model's tokenizer writes with" in text
     assert "W&B" not in text  # the recipe reports to nobody
     (line,) = missing(own, steps)

@@ -576,7 +576,8 @@ def test_the_example_page_says_what_was_done(tmp_path, monkeypatch, capsys):
         assert fact in page
     # The words are Japanese, and so is what the terminal says of them, with no word of English prose.
     text = (tmp_path / "out/people_ja.md").read_text("utf-8")
-    assert done.stdout.startswith(text)
+    # A machine without Japanese fonts says so before.
+    assert text in done.stdout
     for fact in (
         "参加者8名",
         "有効な語が7語未満：2",

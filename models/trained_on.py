@@ -113,35 +113,30 @@ def target(
 ) -> str:
     """Whether answers were paid for, drawn or chosen by a measure: YES, NO or NOT_KNOWN; then a gain is no evidence.
 
-    Whoever pays for a task's answers pays 0 for one that is not usable, and shows usable ones only; what else is paid
-    for is part of the first measure. What a second encoder says of pairing is a target only if training went by that
-    encoder, in whatever task and whatever it was combined with.
+    Whoever pays for a task's answers pays 0 for one that is not usable, and shows usable ones only: so what counts an
+    unusable one as 0 rises with them. What else is paid for is part of the first measure. What a second encoder says of
+    pairing is a target only if training went by that encoder, in whatever task and whatever it was combined with.
     """
-    shown = [one for one in trainings if one["task"] in (task.name, NOT_RECORDED)]
-    of_task = [one for one in shown if one["measure"] is not None]
-    known = [one for one in of_task if one["task"] == task.name]
     if measure == task.second:
         own = set(parts_of(second_encoder)) if second_encoder else set()
         hit = any(
             one["encoder"] and own & set(parts_of(one["encoder"])) for one in trainings
         )
     else:
-        meant = {
-            task.measures[0].name,
-            task.beside()[0].name,
-            *(one["measure"] for one in known),
-        }
-        usable = measure.name == task.beside()[0].name and any(
-            one["task"] == task.name for one in shown
-        )
-        hit = usable or (bool(known) and measure.name in meant)
+        meant = {one["measure"] for one in trainings if one["task"] == task.name}
+        if any(meant):
+            meant.add(task.measures[0].name)
+        if meant:
+            meant.update(one.name for one in (task.beside()[0], *task.unusable_is_0))
+        hit = measure.name in meant
     if hit:
         return YES
-    return (
-        NOT_KNOWN
-        if not trainings or any(NOT_RECORDED in one.values() for one in of_task)
-        else NO
+    not_known = any(
+        NOT_RECORDED in one.values()
+        for one in trainings
+        if one["task"] in (task.name, NOT_RECORDED) and one["measure"] is not None
     )
+    return NOT_KNOWN if not_known or not trainings else NO
 
 
 def _training(by: str = NOT_RECORDED, **recorded: str | None) -> Training:

@@ -400,11 +400,7 @@ class RunResult:
         ours = self.by_item(measure)
         theirs = base.by_item(measure)
         pairs = ((ours.get(item), value) for item, value in theirs.items())
-        both = [
-            (own, value)
-            for own, value in pairs
-            if own is not None and value is not None
-        ]
+        both = [pair for pair in pairs if None not in pair]
         if not both:
             return None, None
         own, other = (math.fsum(side) / len(both) for side in zip(*both, strict=True))
@@ -415,12 +411,12 @@ class RunResult:
     ) -> Mapping[Any, tuple[float, float]]:
         """The place of each item, across and up; the run lies at their mean. Some measures count in `size` answers."""
         heights = self.by_item(up)
-        places = (
-            (item, x, heights.get(item)) for item, x in self.by_item(across).items()
-        )
-        return {
-            item: (x, y) for item, x, y in places if x is not None and y is not None
-        }
+        places = {}
+        for item, x in self.by_item(across).items():
+            y = heights.get(item)
+            if x is not None and y is not None:
+                places[item] = (x, y)
+        return places
 
     def effect(self, base: Self, measure: Measure) -> float | None:
         """Cohen's d of what `against` compares; None of a ratio."""

@@ -145,6 +145,9 @@ class Task:
     measures: ClassVar[
         tuple[Measure, ...]
     ]  # what an answer is worth; the task is known by the first one
+    unusable_is_0: ClassVar[
+        tuple[Measure, ...]
+    ] = ()  # of the measures those by which an answer that is not usable counts 0
     max_new_tokens: ClassVar[int] = 1024  # longest answer where nobody says otherwise
     temperature: ClassVar[float] = 1.0  # of sampling, likewise
     # In which columns files of answers have them where no tool's do: a row of `answer_columns.csv`.

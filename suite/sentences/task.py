@@ -64,6 +64,7 @@ class Sentences(ChosenItems):
         Measure(_WORDS, 2, unit="words", together=True),
         Measure(_BITS, 3, unit="bits", better=0),
     )
+    unusable_is_0 = measures[:4]
     curve = measures[1], measures[0]
     only_if_named = False
     answers_per_item = 16

@@ -21,6 +21,7 @@ from sozo.models.trained_on import (
     target,
     trained_on,
 )
+from sozo.suite.sentences.task import Sentences
 from sozo.tasks import Dat, read_run, task_types
 from sozo.tasks.jcq.task import Jcq
 from sozo.training.arguments import SftArguments
@@ -138,6 +139,12 @@ def test_which_measures_a_training_goes_for():
         NO,
     ]
     assert target([one("grpo", "jcq", "jcq", None, "judge-a")], Jcq, fluency) == NO
+    # Whoever is shown usable sentences writes more of them, and so more content words an answer.
+    shown = [one("sft", "sentences", None, None)]
+    assert [target(shown, Sentences, measure) for measure in Sentences.measures] == [
+        *[YES] * 4,
+        NO,
+    ]
     assert (target(dat, Jcq, Jcq.measures[0]), target([UNKNOWN, *dat], Dat, words)) == (
         NO,
         NOT_KNOWN,

@@ -4,6 +4,7 @@ import pytest
 import torch
 from datasets import Dataset
 from peft import LoraConfig
+from torch.nn.functional import pad
 from transformers import LlamaForCausalLM
 from trl import DPOConfig, DPOTrainer, GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 from trl.trainer.utils import _ChunkedLogProbFunction, add_fused_lm_head
@@ -85,9 +86,22 @@ def test_shared_gives_what_repeated_gives(make, checkpointing):
         assert torch.allclose(ours, theirs, atol=1e-4 * float(theirs.abs().max()))
 
 
+def a_shorter_prompt_and_padding_behind(inputs):
+    """As rows of two tasks stand in a batch of SFT: padding is behind the answers, so they begin in two columns."""
+    for values, padding in zip(inputs.values(), (0, 0, -100), strict=True):
+        values[[1, 4]] = pad(values[[1, 4], 3:], (0, 3), value=padding)
+
+
 @pytest.mark.parametrize("make", [llama, gemma])
-def test_logits_of_the_answers_are_the_same_with_the_prompt_computed_once(make):
+@pytest.mark.parametrize(
+    ("change", "prompts"),
+    [(lambda inputs: None, 8), (a_shorter_prompt_and_padding_behind, 8 + 5)],
+)
+def test_logits_of_the_answers_are_the_same_with_the_prompt_computed_once(
+    make, change, prompts
+):
     model, inputs = make(), batch()
+    change(inputs)
     shapes, forward = [], model.forward
 
     def recording(*args, **kwargs):
@@ -112,11 +126,8 @@ def test_logits_of_the_answers_are_the_same_with_the_prompt_computed_once(make):
         )
     (labels, alone, before), (same, together, after) = results
     rows, tokens = inputs["input_ids"].shape
-    # One prompt without its last token, which each answer brings, and each answer without its own last one.
-    assert (shapes[0], shapes[-1]) == (
-        (rows, tokens),
-        (1, len(PROMPT) - 1 + rows * LONGEST),
-    )
+    # Each prompt without its last token, which each answer brings, and each answer without its own last one.
+    assert (shapes[0], shapes[-1]) == ((rows, tokens), (1, prompts + rows * LONGEST))
     assert torch.equal(labels, same)
     torch.testing.assert_close(together, alone, rtol=1e-4, atol=1e-5)
     torch.testing.assert_close(after, before, rtol=1e-3, atol=1e-4)
@@ -181,9 +192,14 @@ def all_padded(inputs):
     inputs["attention_mask"][:, :3] = 0
 
 
-def longer_prompts(inputs):
-    """Three prompts are one token longer: only what the rows have in common is shared."""
-    inputs["labels"][:3, : len(PROMPT) + 1] = -100
+def an_answer_whose_first_token_is_not_asked(inputs):
+    """It counts as a prompt's last token: that row shares with nobody."""
+    inputs["labels"][0, len(PROMPT)] = -100
+
+
+def nothing_asked_of_a_row(inputs):
+    """As GRPO does with a completion that was cut off."""
+    inputs["labels"][1] = -100
 
 
 def three_prompts(inputs):
@@ -198,7 +214,9 @@ def three_prompts(inputs):
         (two_prompts, 8 + 3 * 7 + 8 + 2 * 7),
         (a_shorter_prompt, 8 + 3 * 7 + 5 + 2 * 7),
         (all_padded, 5 + 5 * 7),
-        (longer_prompts, 8 + 5 * 7),
+        (a_shorter_prompt_and_padding_behind, 8 + 3 * 7 + 5 + 2 * 7),
+        (an_answer_whose_first_token_is_not_asked, 8 + 4 * 7 + 9 + 7),
+        (nothing_asked_of_a_row, 8 + 5 * 7),
         (three_prompts, 8 + 2 * 7 + 8 + 7 + 5 + 2 * 7),
     ],
 )
@@ -207,16 +225,16 @@ def test_each_prompt_of_a_mixed_batch_is_computed_once(make, change, tokens):
     change(inputs)
     inputs["labels"][inputs["attention_mask"] == 0] = -100
     repeated = model(**inputs, fused_lm_head=True)
-    wanted = gradients(model, repeated.log_probs[:, len(PROMPT) - 1 :])
+    asked = repeated.label_mask
+    wanted = gradients(model, repeated.log_probs * asked)
     share_prompt(model)
     shared = model(**inputs, fused_lm_head=True)
     assert shapes == [(5, 16), (1, tokens)]
-    asked = repeated.label_mask
     assert torch.equal(shared.label_mask, asked)
     for name in ("log_probs", "entropy", "mean_logits"):
         assert torch.allclose(shared[name][asked], repeated[name][asked], atol=1e-5)
     for ours, theirs in zip(
-        gradients(model, shared.log_probs[:, len(PROMPT) - 1 :]), wanted, strict=True
+        gradients(model, shared.log_probs * asked), wanted, strict=True
     ):
         assert torch.allclose(ours, theirs, atol=1e-4 * float(theirs.abs().max()))
 

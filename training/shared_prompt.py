@@ -72,14 +72,13 @@ def share_prompt(model: Any, *, say: bool = True) -> bool:
         if layout is None or why_not_shared(model, kwargs["input_ids"].shape[1]):
             return fused(*args, **kwargs)
         kept = {name: kwargs[name] for name in _HARMLESS & set(kwargs)}
-        asked = kwargs["labels"][:, layout.prompt :].reshape(1, -1)
         only = model.base_model.register_forward_hook(
             functools.partial(_of_answers, layout.places.flatten())
         )
         try:
             outputs = fused(
                 **packed(kwargs["input_ids"], layout),
-                shift_labels=asked,
+                shift_labels=layout.labels.reshape(1, -1),
                 **kept,
                 fused_lm_head=True,
             )
@@ -127,19 +126,25 @@ def _equal(model: Any, forward: Callable[..., Any]) -> bool:
 class Layout:
     """How a micro-batch becomes one row: where each of its tokens comes from, and where answers' numbers come out."""
 
-    prompt: int  # columns before the first one that is asked about, padding on the left included
+    width: int  # columns of the micro-batch
     rows: (
         torch.Tensor
     )  # of each packed token its row in the micro-batch, shape (packed tokens,)
     columns: torch.Tensor  # and its column there
     places: torch.Tensor  # places in the packed row that predict an answer's tokens, shape (rows, answer's tokens)
+    own: torch.Tensor  # the columns of these places, the same shape
+    labels: torch.Tensor  # what they are to predict, the same shape
     parts: tuple[
         tuple[int, int], ...
     ]  # for each prompt its tokens that stand there once, and its number of answers
 
 
 def _layout(call: dict[str, Any]) -> Layout | None:
-    """Which rows of a call begin with the same prompt; None where a packed row would not be the same or no shorter."""
+    """Which rows of a call begin with the same prompt; None where a packed row would not be the same or no shorter.
+
+    A row's prompt ends before its first label, wherever that is in other rows: TRL pads prompts of different lengths on
+    the left for GRPO, and behind the answers for SFT and DPO.
+    """
     ids, labels, mask = (
         call.get(name) for name in ("input_ids", "labels", "attention_mask")
     )
@@ -150,45 +155,66 @@ def _layout(call: dict[str, Any]) -> Layout | None:
         or any(value is not None for key, value in call.items() if key not in known)
     ):
         return None
-    labelled = torch.nonzero((labels != -100).any(dim=0))
-    prompt = int(labelled[0]) if len(labelled) else 0
-    if prompt < 2:
+    labelled = labels != -100
+    if not labelled.any():
         return None
     mask = torch.ones_like(ids) if mask is None else mask
-    # Padding only before the prompt, as GRPO pads prompts of other lengths, and at the end.
-    before = mask[:, :prompt]
-    after = mask[:, prompt:]
+    width = ids.shape[1]
+    column = torch.arange(width, device=ids.device)
+    first = labelled.int().argmax(dim=1)
+    longest = int(first.max())
+    first = torch.where(labelled.any(dim=1), first, longest)
+    if first.min() < 2:
+        return None
+    # The prompts, moved to the right so that all end in one column. Before them nothing may stand but padding.
+    of_prompt = torch.arange(-longest, 0, device=ids.device) + first[:, None]
+    before = mask.gather(1, of_prompt.clamp(min=0)) * (of_prompt >= 0)
+    answer = mask * (column >= first[:, None])
+    end = ((column + 1) * (mask.bool() | labelled)).amax(dim=1)
     if not (
         (before[:, :-1] <= before[:, 1:]).all()
         and before[:, -2:].all()
-        and (after[:, 1:] <= after[:, :-1]).all()
+        and (answer.sum(dim=1) == (end - first).clamp(min=0)).all()
     ):
         return None
-    # -1 is no token: a pad token within a prompt cannot pass for padding.
+    # -1 is no token: a pad token within a prompt cannot pass for padding. Where the prompt ends decides its positions.
+    tokens = ids.gather(1, of_prompt.clamp(min=0)).masked_fill(before == 0, -1)
     prompts, group = torch.unique(
-        ids[:, :prompt].masked_fill(before == 0, -1), dim=0, return_inverse=True
+        torch.cat([first[:, None], tokens], dim=1), dim=0, return_inverse=True
     )
     if len(prompts) == len(ids) > 1:
         return None
     # A prompt's last token predicts a token of its own for every answer, so each answer brings a copy of it.
-    own = torch.arange(prompt - 1, ids.shape[1] - 1, device=ids.device)
-    places = torch.empty((len(ids), len(own)), dtype=torch.long, device=ids.device)
+    longest_answer = int((end - first).max())
+    own = first[:, None] - 1 + torch.arange(longest_answer, device=ids.device)
+    own = own.clamp(max=width - 1)  # behind the end of a row, where nothing is asked
+    places = torch.empty_like(own)
     rows = []
     columns = []
     parts = []
     start = 0
-    for number, padding in enumerate((prompts == -1).sum(dim=1).tolist()):
-        of_prompt = torch.nonzero(group == number)[:, 0]
-        once = torch.arange(padding, prompt - 1, device=ids.device)
-        rows += [of_prompt[:1].expand(len(once)), of_prompt.repeat_interleave(len(own))]
-        columns += [once, own.repeat(len(of_prompt))]
-        end = start + len(once) + len(of_prompt) * len(own)
-        places[of_prompt] = torch.arange(
-            start + len(once), end, device=ids.device
-        ).view(-1, len(own))
-        parts.append((len(once), len(of_prompt)))
-        start = end
-    return Layout(prompt, torch.cat(rows), torch.cat(columns), places, tuple(parts))
+    ends = (prompts[:, 0] - 1).tolist()
+    lengths = ((prompts[:, 1:] != -1).sum(dim=1) - 1).tolist()
+    for number, (last, alone) in enumerate(zip(ends, lengths, strict=True)):
+        answers = torch.nonzero(group == number)[:, 0]
+        rows += [answers[:1].expand(alone), answers.repeat_interleave(longest_answer)]
+        columns += [column[last - alone : last], own[answers].flatten()]
+        start += alone
+        size = len(answers) * longest_answer
+        places[answers] = (
+            torch.arange(size, device=ids.device).view(-1, longest_answer) + start
+        )
+        parts.append((alone, len(answers)))
+        start += size
+    return Layout(
+        width,
+        torch.cat(rows),
+        torch.cat(columns),
+        places,
+        own,
+        pad(labels, (0, 1), value=-100).gather(1, own + 1),
+        tuple(parts),
+    )
 
 
 def packed(ids: torch.Tensor, layout: Layout) -> dict[str, Any]:
@@ -218,7 +244,9 @@ def _of_answers(places: torch.Tensor, backbone: Any, call: Any, outputs: Any) ->
 
 def unpacked(per_token: torch.Tensor, layout: Layout) -> torch.Tensor:
     """Numbers of answers' tokens, shape (1, all of them), as TRL has them: (rows, tokens - 1), prompts zero."""
-    return pad(per_token.view(layout.places.shape), (layout.prompt - 1, 0))
+    numbers = per_token.view(layout.own.shape)
+    columns = numbers.new_zeros((len(numbers), layout.width))
+    return columns.scatter(1, layout.own, numbers)[:, :-1]
 
 
 def answer_logits(
@@ -243,7 +271,7 @@ def answer_logits(
     logits = model(
         **packed(ids, layout), use_cache=False, logits_to_keep=layout.places.flatten()
     ).logits
-    return logits[0].unflatten(0, layout.places.shape), labels[:, layout.prompt :]
+    return logits[0].unflatten(0, layout.places.shape), layout.labels
 
 
 def _attend(

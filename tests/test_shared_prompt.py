@@ -197,6 +197,11 @@ def an_answer_whose_first_token_is_not_asked(inputs):
     inputs["labels"][0, len(PROMPT)] = -100
 
 
+def a_long_answer_to_a_short_prompt(inputs):
+    """Answers to the other prompt are not made as long."""
+    inputs["labels"][4, 2:] = inputs["input_ids"][4, 2:]
+
+
 def nothing_asked_of_a_row(inputs):
     """As GRPO does with a completion that was cut off."""
     inputs["labels"][1] = -100
@@ -215,9 +220,10 @@ def three_prompts(inputs):
         (a_shorter_prompt, 8 + 3 * 7 + 5 + 2 * 7),
         (all_padded, 5 + 5 * 7),
         (a_shorter_prompt_and_padding_behind, 8 + 3 * 7 + 5 + 2 * 7),
-        (an_answer_whose_first_token_is_not_asked, 8 + 4 * 7 + 9 + 7),
+        (an_answer_whose_first_token_is_not_asked, 8 + 4 * 7 + 9 + 6),
+        (a_long_answer_to_a_short_prompt, 8 + 4 * 7 + 1 + 14),
         (nothing_asked_of_a_row, 8 + 5 * 7),
-        (three_prompts, 8 + 2 * 7 + 8 + 7 + 5 + 2 * 7),
+        (three_prompts, 8 + 2 * 7 + 8 + 1 + 5 + 2 * 7),
     ],
 )
 def test_each_prompt_of_a_mixed_batch_is_computed_once(make, change, tokens):

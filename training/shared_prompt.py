@@ -135,8 +135,8 @@ class Layout:
     own: torch.Tensor  # the columns of these places, the same shape
     labels: torch.Tensor  # what they are to predict, the same shape
     parts: tuple[
-        tuple[int, int], ...
-    ]  # for each prompt its tokens that stand there once, and its number of answers
+        tuple[int, int, int], ...
+    ]  # for each prompt its tokens that stand there once, its number of answers and the tokens of each
 
 
 def _layout(call: dict[str, Any]) -> Layout | None:
@@ -185,10 +185,10 @@ def _layout(call: dict[str, Any]) -> Layout | None:
     if len(prompts) == len(ids) > 1:
         return None
     # A prompt's last token predicts a token of its own for every answer, so each answer brings a copy of it.
-    longest_answer = int((end - first).max())
-    own = first[:, None] - 1 + torch.arange(longest_answer, device=ids.device)
+    needed = end - first
+    own = first[:, None] - 1 + torch.arange(int(needed.max()), device=ids.device)
     own = own.clamp(max=width - 1)  # behind the end of a row, where nothing is asked
-    places = torch.empty_like(own)
+    places = torch.zeros_like(own)
     rows = []
     columns = []
     parts = []
@@ -197,14 +197,18 @@ def _layout(call: dict[str, Any]) -> Layout | None:
     lengths = ((prompts[:, 1:] != -1).sum(dim=1) - 1).tolist()
     for number, (last, alone) in enumerate(zip(ends, lengths, strict=True)):
         answers = torch.nonzero(group == number)[:, 0]
+        longest_answer = max(1, int(needed[answers].max()))
         rows += [answers[:1].expand(alone), answers.repeat_interleave(longest_answer)]
-        columns += [column[last - alone : last], own[answers].flatten()]
+        columns += [
+            column[last - alone : last],
+            own[answers, :longest_answer].flatten(),
+        ]
         start += alone
         size = len(answers) * longest_answer
-        places[answers] = (
+        places[answers, :longest_answer] = (
             torch.arange(size, device=ids.device).view(-1, longest_answer) + start
         )
-        parts.append((alone, len(answers)))
+        parts.append((alone, len(answers), longest_answer))
         start += size
     return Layout(
         width,
@@ -221,15 +225,15 @@ def packed(ids: torch.Tensor, layout: Layout) -> dict[str, Any]:
     """A micro-batch as one row for a model whose attention is `sozo_shared_prompt`.
 
     For each prompt the row holds it without its last token, then for each answer that token and all of the answer
-    but its last one, at the positions where they would stand alone. `ids` has the shape (rows, tokens); returned are
-    keyword arguments of the model's forward.
+    but its last one, as many as the longest answer to that prompt has, at the positions where they would stand alone.
+    `ids` has the shape (rows, tokens); returned are keyword arguments of the model's forward.
     """
     return {
         "input_ids": ids[layout.rows, layout.columns][None],
         "position_ids": layout.columns[None],
         # A mask of four dimensions is taken as it is: transformers makes none, and ours needs none.
         "attention_mask": torch.ones((1, 1, 1, 1), dtype=torch.bool, device=ids.device),
-        "shared_prompts": (layout.parts, layout.places.shape[1]),
+        "shared_prompts": layout.parts,
     }
 
 
@@ -280,12 +284,12 @@ def _attend(
     key: torch.Tensor,
     value: torch.Tensor,
     attention_mask: torch.Tensor | None,
-    shared_prompts: tuple[tuple[tuple[int, int], ...], int] | None = None,
+    shared_prompts: tuple[tuple[int, int, int], ...] | None = None,
     **kwargs: Any,
 ) -> tuple[torch.Tensor, None]:
     """transformers' attention function: that of a packed row, or `sdpa` where the row is not packed.
 
-    query: (1, heads, tokens, size). `shared_prompts`: for each prompt its tokens and answers; tokens of an answer.
+    query: (1, heads, tokens, size). `shared_prompts`: for each prompt its tokens, its answers and the tokens of each.
     """
     plain = AttentionInterface()[_PLAIN]
     if shared_prompts is None:
@@ -305,10 +309,9 @@ def _attend(
         raise RuntimeError(
             f"{type(module).__name__} makes a mask of its own, which a packed row does not have"
         )
-    parts, tokens = shared_prompts
     outputs = []
     start = 0
-    for shared, rows in parts:
+    for shared, rows, tokens in shared_prompts:
         end = start + shared + rows * tokens
         states = [part[:, :, start:end] for part in (query, key, value)]
         kwargs["is_causal"] = True

@@ -14,7 +14,7 @@ from sozo.eval.curve import CURVE, BesideLine, beside_line
 from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.judge_noise import judge_noise, judged_twice, with_noise
 from sozo.eval.second_encoder import PARTS, SecondGain, SecondGains
-from sozo.eval.seeds import Method
+from sozo.eval.seeds import Method, caveats_of
 from sozo.models.trained_on import YES, different, target
 from sozo.scoring.measure import DIFFERENCE, LEVEL, MEAN, RATIO, Estimate, Measure
 from sozo.scoring.numbers import n_of
@@ -319,10 +319,9 @@ def _columns(task: type[Task], runs: Sequence[RunResult]) -> list[RunColumn]:
     ]
 
 
-def _caveats(runs: Iterable[RunResult]) -> tuple[str, ...]:
+def _caveats(runs: Sequence[RunResult]) -> tuple[str, ...]:
     """Without who scored, which is `by`."""
-    every = dict.fromkeys(chain(*(run.caveats for run in runs)))
-    return tuple(caveat for caveat in every if not caveat.startswith("by "))
+    return tuple(name for name in caveats_of(runs) if not name.startswith("by "))
 
 
 def _counted(run: RunResult, measure: Measure) -> str:

@@ -1,11 +1,15 @@
 """Methods: models, and those trained at several seeds, told by their names; a study calls its rows A, A@1, A@2."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from sozo.data.study_folder import without_seed
 from sozo.eval.evaluated import Evaluated
+from sozo.scoring.numbers import n_of
+from sozo.scoring.translatable import Translatable, translatable
 from sozo.tasks.run_result import RunResult
 
 
@@ -67,3 +71,26 @@ def fold(models: Sequence[Evaluated]) -> list[Method]:
         method if method.several else Method(method.first.name, {"": method.first})
         for method in methods
     ]
+
+
+def caveats_of(runs: Sequence[RunResult], known: Collection[str] = ()) -> list[str]:
+    """What numbers of runs must not be read without, but for what is `known`: each once, and of counts the sum."""
+    alike: dict[Any, list[Any]] = {}
+    for caveat in chain(*(run.caveats for run in runs)):
+        key: Any = caveat
+        if isinstance(caveat, Translatable) and "of" in caveat.values and len(runs) > 1:
+            key = (caveat.form, caveat.values.get("why"))
+        if caveat not in known:
+            alike.setdefault(key, []).append(caveat)
+    return [
+        own[0] if key == own[0] else _sum(own, len(runs)) for key, own in alike.items()
+    ]
+
+
+def _sum(counts: Sequence[Translatable], runs: int) -> str:
+    """Counts of the same, such as answers that were cut off, together, and in how many of the runs."""
+    n, of = (sum(one.values[name] for one in counts) for name in ("n", "of"))
+    whole = translatable(counts[0].form, **{**counts[0].values, "n": n, "of": of})
+    if len(counts) == runs:
+        return whole
+    return translatable("{caveat} ({n} seeds)", caveat=whole, n=n_of(len(counts), runs))

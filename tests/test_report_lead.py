@@ -338,15 +338,20 @@ def test_a_caveat_stands_wherever_its_number_does(three, tmp_path, capsys):
     assert fact in page
 
 
-def test_answers_cut_off_stand_beside_their_models_number_alone(tmp_path):
-    for name, cut in (("base", 0), ("cut", 15)):
+def cut_off(folder, counts):
+    """A run of each name, as many of whose 35 answers end within their reasoning."""
+    for name, cut in counts.items():
         ends = iter(["" if k < cut else "</think>案" for k in range(35)])
         jcq_run(
-            tmp_path / name,
+            folder / name,
             name,
             lambda q, ends=ends: f"<think>{q.id}{next(ends)}",
             lambda q: (3, 3, 3, 3),
         )
+
+
+def test_answers_cut_off_stand_beside_their_models_number_alone(tmp_path):
+    cut_off(tmp_path, {"base": 0, "cut": 15})
     page = page_of(tmp_path, tmp_path, base="base")
     assert overview(page)["cut"] == [
         "3.00 +0.00 15 of 35 answers cut off",
@@ -365,6 +370,17 @@ def test_answers_cut_off_stand_beside_their_models_number_alone(tmp_path):
         "15 of 35 answers cut off",
     )
     assert float(cut["complete"]) == 20 / 35
+
+
+def test_answers_cut_off_of_several_seeds_are_one_number(tmp_path):
+    counts = {"base@0": 7, "base@1": 7, "cut@0": 15, "cut@1": 5, "cut@2": 0}
+    cut_off(tmp_path, counts)
+    page = page_of(tmp_path, tmp_path, base="base")
+    assert (
+        overview(page)["base mean over 2 seeds"][0] == "3.00 14 of 70 answers cut off"
+    )
+    cut, *_ = overview(page)["cut mean over 3 seeds"]
+    assert cut == "3.00 +0.00 20 of 70 answers cut off (2 of 3 seeds)"
 
 
 def test_what_a_model_was_trained_on_is_read_from_its_folder(tmp_path):

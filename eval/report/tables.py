@@ -1,6 +1,6 @@
 """The page's tables: rows of findings, with a line for each method and a column for each measure."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations
@@ -9,7 +9,7 @@ from sozo.data.published import doubt, load_text
 from sozo.eval.evaluated import not_alike
 from sozo.eval.findings import Finding, Findings, over_runs
 from sozo.eval.report.labels import explanations, labels
-from sozo.eval.seeds import Method
+from sozo.eval.seeds import Method, caveats_of
 from sozo.scoring.measure import Estimate
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
@@ -118,13 +118,9 @@ class TaskOnPage:
             else cell
         )
 
-    def with_own_caveats(self, cell: Cell, runs: Iterable[RunResult]) -> Cell:
+    def with_own_caveats(self, cell: Cell, runs: Sequence[RunResult]) -> Cell:
         """A cell of the first measure with those caveats of its runs that not all runs of the task have."""
-        own = [
-            name
-            for name in dict.fromkeys(chain(*(run.caveats for run in runs)))
-            if name not in self.caveats
-        ]
+        own = caveats_of(runs, self.caveats)
         more = {"caveats": ", ".join(own)} if own else {}
         return replace(cell, below=(*cell.below, *own), more={**cell.more, **more})
 

@@ -73,14 +73,14 @@ def fold(models: Sequence[Evaluated]) -> list[Method]:
     ]
 
 
-def caveats_of(runs: Sequence[RunResult], known: Collection[str] = ()) -> list[str]:
-    """What numbers of runs must not be read without, but for what is `known`: each once, and of counts the sum."""
+def caveats_of(runs: Sequence[RunResult], elsewhere: Collection[str] = ()) -> list[str]:
+    """What numbers of runs must not be read without, but for what is said `elsewhere`: each once, and of counts the sum."""
     alike: dict[Any, list[Any]] = {}
     for caveat in chain(*(run.caveats for run in runs)):
         key: Any = caveat
         if isinstance(caveat, Translatable) and "of" in caveat.values and len(runs) > 1:
             key = (caveat.form, caveat.values.get("why"))
-        if caveat not in known:
+        if caveat not in elsewhere:
             alike.setdefault(key, []).append(caveat)
     return [
         own[0] if key == own[0] else _sum(own, len(runs)) for key, own in alike.items()

@@ -132,7 +132,7 @@ class Layout:
     )  # of each packed token its row in the micro-batch, shape (packed tokens,)
     columns: torch.Tensor  # and its column there
     places: torch.Tensor  # places in the packed row that predict an answer's tokens, shape (rows, answer's tokens)
-    own: torch.Tensor  # the columns of these places, the same shape
+    answer_columns: torch.Tensor  # the columns of these places, the same shape
     labels: torch.Tensor  # what they are to predict, the same shape
     parts: tuple[
         tuple[int, int, int], ...
@@ -248,9 +248,9 @@ def _of_answers(places: torch.Tensor, backbone: Any, call: Any, outputs: Any) ->
 
 def unpacked(per_token: torch.Tensor, layout: Layout) -> torch.Tensor:
     """Numbers of answers' tokens, shape (1, all of them), as TRL has them: (rows, tokens - 1), prompts zero."""
-    numbers = per_token.view(layout.own.shape)
+    numbers = per_token.view(layout.answer_columns.shape)
     columns = numbers.new_zeros((len(numbers), layout.width))
-    return columns.scatter(1, layout.own, numbers)[:, :-1]
+    return columns.scatter(1, layout.answer_columns, numbers)[:, :-1]
 
 
 def answer_logits(

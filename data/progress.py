@@ -54,8 +54,16 @@ class _Progress:
         self.bar = tqdm(
             desc=self.what, total=total, initial=done, leave=False, disable=None
         )
+        self.teller = threading.Thread(target=self.tell, daemon=True)
         if self.bar.disable:
-            threading.Thread(target=self.tell, daemon=True).start()
+            self.teller.start()
+
+    def end(self) -> None:
+        """Nothing is told of it any more, nor by a line that is just being written."""
+        self.ended.set()
+        if self.teller.is_alive():
+            self.teller.join()
+        self.bar.close()
 
     def advance(self, count: int, usable: int | None) -> None:
         """So many answers were done, and so many of them are usable; what was noted `ahead` is among them."""
@@ -142,8 +150,7 @@ def answers_bar(
         yield progress.advance
     finally:
         _under_way.remove(progress)
-        progress.ended.set()
-        progress.bar.close()
+        progress.end()
 
 
 @cache

@@ -9,6 +9,7 @@ from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
 from sozo.rewards.own_rewards import check_count, numbers, reward_at
 from sozo.rewards.reward import Reward, ScoredCompletion
+from sozo.scoring.endpoint.pace import run_to_end
 from sozo.tasks.task import Answer, Item
 
 
@@ -29,6 +30,10 @@ class Wrapping(Reward):
         super().__init__(name, prefix)
         if isinstance(quality, str):
             quality = reward_at(quality, quality_args)
+        elif quality_args is not None:
+            raise UserError(
+                "quality_args belong to a dotted path, and quality is none; leave them out"
+            )
         if inspect.isclass(quality) or not callable(quality):
             remedy = "give quality_args, or a reward that is made"
             raise UserError(f"quality is no reward, but {quoted(quality)}; {remedy}")
@@ -106,6 +111,8 @@ class _Own(Reward):
         plain |= {"prompts": [item.prompt for item in items], "completions": texts}
         # It may need a completion.
         paid = self._function(**(self._call or plain)) if texts else []
+        if inspect.iscoroutine(paid):
+            paid = run_to_end(paid)
         given = numbers(self.__name__, paid)
         worths = [None if one is None or math.isnan(one) else one for one in given]
         check_count(self.__name__, worths, len(texts))

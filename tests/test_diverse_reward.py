@@ -1,5 +1,6 @@
 """Any reward times the diversity of its group, by numbers worked out by hand and a slow oracle."""
 
+import asyncio
 import json
 import math
 import pickle
@@ -346,6 +347,7 @@ def test_the_log():
         ({"quality": "sozo.rewards.make_dat_reward"}, "give quality_args"),
         ({"quality": "fakes.nothing"}, "reward function fakes.nothing"),
         ({"quality": 3}, "quality is no reward"),
+        ({"quality_args": {}}, "belong to a dotted path"),
     ],
 )
 def test_a_mistake_is_told_before_anything_is_scored(options, match):
@@ -358,6 +360,19 @@ def test_a_quality_of_ones_own_that_gives_too_few_values():
     reward = make_diverse_reward(lambda completions, **columns: [1.0])
     with pytest.raises(UserError, match="gave 1 values for 2 completions"):
         reward(completions=["犬", "猫"])
+
+
+async def async_length(completions, **columns):
+    return diverse_worker.length(completions)
+
+
+def test_an_async_quality_is_awaited_also_within_an_event_loop():
+    async def within():
+        return make_placebo(async_length)(completions=["犬", "犬と猫"])
+
+    reward = make_diverse_reward(async_length)
+    assert reward(completions=["犬", "犬と猫"]) == [1, 3]
+    assert sorted(asyncio.run(within())) == [1, 3]
 
 
 def test_by_dotted_path_and_of_what_makes_one():

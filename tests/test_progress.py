@@ -2,6 +2,8 @@
 
 import asyncio
 import re
+import sys
+import threading
 import time
 
 import pytest
@@ -47,6 +49,27 @@ def test_a_line_says_what_came_what_failed_and_what_it_cost(quick, capsys):
     capsys.readouterr()
     time.sleep(0.2)
     assert not capsys.readouterr().err
+
+
+def test_a_line_that_is_being_written_at_the_end_comes_before_it(quick, monkeypatch):
+    written, writing = [], threading.Event()
+
+    class Slow:
+        def write(self, text):
+            writing.set()
+            time.sleep(0.2)
+            written.append(text)
+
+        def flush(self):
+            pass
+
+        def isatty(self):
+            return False
+
+    monkeypatch.setattr(sys, "stderr", Slow())
+    with answers_bar("sampling m", 100):
+        assert writing.wait(30)
+    assert written
 
 
 def test_what_is_usable_is_known_only_when_it_is_scored(quick, capsys):

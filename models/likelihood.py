@@ -29,16 +29,11 @@ def bits_per_character(
     bound = min(window, window_of(model) or window)
     if bound < 3:
         raise ValueError(f"window must be at least 3 tokens, not {bound}")
-    ids = [
-        tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
-        for text in texts
-    ]
-    unknown = tokenizer.unk_token_id
-    readable = [bool(own) and unknown not in own for own in ids]
+    ids = [_tokens(tokenizer, text) for text in texts]
     rows = [
         (number, start, first, end)
         for number, own in enumerate(ids)
-        if readable[number]
+        if own
         for start, first, end in _windows(len(own), bound - 1)
     ]
     rows.sort(key=lambda row: row[3] - row[1])  # little padding
@@ -56,9 +51,24 @@ def bits_per_character(
             "the model's probabilities are not finite; try --dtype float32 or another checkpoint"
         )
     return [
-        value / len(text) if known else None
-        for value, text, known in zip(bits, texts, readable, strict=True)
+        value / len(text) if own else None
+        for value, text, own in zip(bits, texts, ids, strict=True)
     ]
+
+
+def _tokens(tokenizer: Any, text: str) -> list[int]:
+    """The tokens of a text; none if the vocabulary cannot write all of it."""
+    asked = {"add_special_tokens": False, "verbose": False}
+    read = tokenizer(text, return_offsets_mapping=tokenizer.is_fast, **asked)
+    if tokenizer.unk_token_id in read["input_ids"]:
+        return []
+    # One that knows no unknown token leaves out what it cannot write.
+    spans = read.get("offset_mapping", [(0, len(text))])
+    written = {place for start, end in spans for place in range(start, end)}
+    left_out = (text[place] for place in set(range(len(text))) - written)
+    if any(char.isprintable() and not char.isspace() for char in left_out):
+        return []
+    return list(read["input_ids"])
 
 
 def _windows(tokens: int, room: int) -> list[tuple[int, int, int]]:

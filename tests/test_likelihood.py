@@ -3,6 +3,9 @@
 import math
 
 import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import BPE
+from transformers import PreTrainedTokenizerFast
 
 from sozo.data.errors import UserError
 from sozo.models.likelihood import bits_per_character
@@ -91,6 +94,18 @@ def test_a_text_that_the_vocabulary_cannot_write_has_no_value(loaded):
     assert bits_per_character(model, tokenizer, []) == []
 
 
+def test_a_text_of_which_the_tokenizer_leaves_out_a_character_has_no_value(loaded):
+    model, _ = loaded
+    bare = PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer(BPE({"犬": 4, "猫": 5}, [])), eos_token="</s>"
+    )
+    assert bare("犬鳥猫", add_special_tokens=False)["input_ids"] == [4, 5]
+    values = bits_per_character(model, bare, ["犬鳥猫", "犬猫", "犬\n猫"])
+    assert values[0] is None
+    # Of white space and invisible characters some tokenizers keep nothing, on purpose.
+    assert values[1] == pytest.approx(values[2] * 3 / 2)
+
+
 def test_numbers_that_are_none_are_an_error_with_its_remedy(loaded):
     import torch
 
@@ -112,6 +127,7 @@ def test_a_tokenizer_that_begins_no_text_is_told_so(loaded):
 
     class Bare:
         __call__ = staticmethod(lambda text, **_: {"input_ids": [3]})
+        is_fast = False
         bos_token_id = eos_token_id = unk_token_id = None
 
     with pytest.raises(UserError, match="neither a BOS nor an EOS token"):

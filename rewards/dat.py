@@ -24,20 +24,20 @@ from sozo.data.foreign import quoted
 from sozo.data.settings import settings_of
 from sozo.rewards.reward import Part, Reward, ScoredCompletion
 from sozo.scoring.distance import distance_to_others
-from sozo.scoring.keys import set_keys, text_key
+from sozo.scoring.keys import set_keys
 from sozo.scoring.parse import NUM_WORDS, reasons_in
 from sozo.tasks.dat.instruments import measure
 from sozo.tasks.dat.scorer import DatResult, DatScorer, DatSettings
 from sozo.tasks.dat.table import usable_lists
 from sozo.tasks.task import Answer, Item
 
-SEEN_AS = ("text", "list", "set")  # what of an answer was seen before
+SEEN_AS = ("list", "set")  # what of an answer was seen before
 
 
 class DatReward(Reward):
     """Reward function: 10 x DAT score, in [0, 20]; 0 for an unusable answer and for one seen before in this run.
 
-    Seen before are the same words in the same order (`seen_as` list), the same text, or the same lemmas in any order
+    Seen before are the same words in the same order (`seen_as` list), or the same lemmas in any order
     (set): 林檎 and りんご are one, and so are all orders of one list.
     `settings` are fields of `sozo.tasks.dat.scorer.DatSettings`, such
     as noun_checker; with `olson`, scores are 0 to 200. Instead of them `build` may make the scorer, in the process that
@@ -101,7 +101,7 @@ class DatReward(Reward):
         for k, result in enumerate(results):
             facts = {"words": result.words}
             text = results.texts[k]
-            key = results.keys[k] and self._key(result, text, results.keys[k])
+            key = results.keys[k] and self._key(result, results.keys[k])
             completions.append(
                 ScoredCompletion(
                     text, result.score, result.reason, rewards[k], facts=facts, key=key
@@ -109,9 +109,7 @@ class DatReward(Reward):
             )
         return completions
 
-    def _key(self, result: DatResult, text: str, of_list: bytes | None) -> bytes | None:
-        if self._seen_as == "text":
-            return text_key(text)
+    def _key(self, result: DatResult, of_list: bytes | None) -> bytes | None:
         if self._seen_as == "list":
             return of_list
         numbers = self.scorer.words.look_up(list(result.words or ()))

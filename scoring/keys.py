@@ -35,9 +35,3 @@ def set_keys(hashes: np.ndarray) -> list[bytes]:
     """128-bit keys of answers as sets: the same words in any order. `hashes` as for `answer_keys`, of any number."""
     keys = np.ascontiguousarray(hashes.sum(axis=1, dtype="<u8"))
     return keys.view(f"V{KEY_BYTES}")[:, 0].tolist()
-
-
-def text_key(text: str) -> bytes:
-    """128-bit key of a text as it stands."""
-    raw = text.encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(raw, digest_size=KEY_BYTES).digest()

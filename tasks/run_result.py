@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from sozo.data.errors import UserError
 from sozo.data.jsonl import read_objects
 from sozo.data.schema import ERROR, iter_tables
 from sozo.scoring.final_text import NOT_AT_HAND, Ending, answer_state, final_text
@@ -425,14 +424,6 @@ class RunResult:
         if measure.per_item:
             return effect_paired(base.by_item(measure), self.by_item(measure))
         return effect_independent(base.by_answer(measure), self.by_answer(measure))
-
-    def shuffled(
-        self, texts: Sequence[str], random: np.random.Generator
-    ) -> tuple[list[str], np.ndarray]:
-        """As many answers made of the same parts, each in its place, put together badly; and their scores."""
-        raise UserError(
-            f"{self.task}: an answer has no parts that could be shuffled; take pairs usable or paper"
-        )
 
     def seen_by(self, second: "SecondEncoder") -> "Seen | None":
         """What a second encoder makes of the answers; None of too few.

@@ -42,12 +42,12 @@ def test_an_honest_list_is_paid_the_same():
     assert rewards[0](completions=[text]) == rewards[1](completions=[text])
 
 
-def test_a_list_is_seen_as_text_list_or_set():
+def test_a_list_is_seen_as_list_or_set():
     draw = random.Random(0)
     orders = [list_text(draw.sample(ONE, 10)) for _ in range(50)]
     kana = list_text(["りんご", *ONE[1:]])
     thought = f"<think>案</think>\n{list_text(ONE)}"
-    for seen_as, paid in {"text": 53, "list": 52, "set": 1}.items():
+    for seen_as, paid in {"list": 52, "set": 1}.items():
         reward = make_dat_reward(**SCORER, seen_as=seen_as)
         rewards = reward(completions=[list_text(ONE), kana, thought, *orders, *orders])
         assert sum(one > 0 for one in rewards) == paid
@@ -60,5 +60,5 @@ def test_a_list_is_seen_as_text_list_or_set():
 def test_sets_are_seen_by_the_distance_too_and_other_words_are_refused():
     reward = make_dat_distance(**SCORER, seen_as="set")
     assert reward(completions=[list_text(ONE), list_text(ONE[::-1])])[1] == 0.0
-    with pytest.raises(UserError, match="seen_as must be one of text, list, set"):
+    with pytest.raises(UserError, match="seen_as must be one of list, set"):
         make_dat_reward(**SCORER, seen_as="words")

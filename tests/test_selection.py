@@ -8,18 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fakes import AXES, FakeEncoder, axis_encoder, list_text
-from finished_runs import dat_run
 from sozo.data.errors import UserError
 from sozo.data.prompts import fill, messages, prompt
 from sozo.data.schema import ERROR, FORM, write_columns
-from sozo.scoring.distance import mean_pairwise_distance
-from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.measure import Measure
-from sozo.scoring.parse import split_list
 from sozo.tasks import read_run
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.sat.stories import load_stories
+from sozo.training.arguments import SftArguments
 from sozo.training.selection import (
     Pairs,
     Selected,
@@ -349,6 +345,38 @@ def test_a_mix_of_tables(run, tmp_path):
     )
 
 
+def test_beside_the_best_stand_usable_answers_of_another_folder(run, tmp_path):
+    lists = table(tmp_path)
+    run("toy", cats=[1.0, 2.0, None], laws=[4.0, None, None])
+    run("own", ants=[0.5, 0.7])
+    top = select_top(lists, 7, {"toy": 2, "own": 1})
+    # Of two usable ones to cats and one to laws every prompt gives its share, the best first; none is unusable.
+    assert top.ids == ["c", "a", "e", "g", "ants#1", "cats#1", "laws#0"]
+    assert top.prompts[-3:] == ["ask ants", "ask cats", "ask laws"]
+    assert (top.of, top.num_unusable) == (13, 0)
+    assert top.scores.tolist() == pytest.approx([0.9, 0.8, 0.7, 0.7, 0.7, 2.0, 4.0])
+    # Others that answer a prompt of the first stand behind them, and are counted apart.
+    run("more", dogs=[3.0])
+    run("dogs", dogs=[1.0, 2.0])
+    assert select_top(Path("dogs"), 2, {"more": 1}).texts == ["dogs 2.0", "dogs 3.0"]
+    assert refusal(select_top, lists, 9, {"toy": 4}).startswith(
+        "toy holds 3 answers to 2 prompts, but beside 4 needs 4"
+    )
+    assert "beside takes 3 of top_k 3, which leaves none" in refusal(
+        select_top, lists, 3, {"toy": 3}
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong", [["runs/own"], {"runs/own": 0}, {"a": True}, {"a": 1.5}, {1: 2}, "[", 5]
+)
+def test_what_stands_beside_names_folders_and_counts(wrong):
+    with pytest.raises(UserError, match="beside "):
+        SftArguments(answers=["a"], beside=wrong)
+    assert SftArguments(answers=["a"], beside='{"b": 8}').beside == {"b": 8}
+    assert SftArguments(answers=["a"]).beside == {}
+
+
 def test_what_must_never_be_trained_on_is_refused(run, monkeypatch):
     story = load_stories()[5].text
     monkeypatch.setattr(Run, "prompts", {"dogs": fill(prompt("sat"), story=story)})
@@ -563,7 +591,7 @@ def test_usable_pairs_leave_unusable_answers_out(tmp_path, caplog):
         select_pairs, tmp_path, 3, seed=0, rule="usable"
     )
     unknown = refusal(select_pairs, tmp_path, 2, seed=0, rule="best")
-    assert unknown == "pairs must be one of paper, usable, divpo, matched, not best"
+    assert unknown == "pairs must be one of paper, usable, divpo, not best"
 
 
 @pytest.mark.parametrize("reason", [ERROR, FORM])
@@ -610,92 +638,6 @@ def test_divpo_takes_the_rare_of_the_good_and_the_common_of_the_bad(tmp_path):
     # Of a b c the rarest, in their order; of d e f the commonest; g and h are unusable.
     assert pairs.chosen.ids == ["b", "c"]
     assert sorted(pairs.rejected.ids) == ["d", "e"]
-
-
-def test_matched_pairs_have_the_same_words_in_the_same_places(tmp_path, monkeypatch):
-    draw = np.random.default_rng(0)
-    words = [chr(ord("一") + k) for k in range(60)]
-    encoder = FakeEncoder(dict(zip(words, draw.normal(size=(60, 8)), strict=True)))
-    monkeypatch.setattr(
-        "sozo.tasks.dat.shuffle.make_encoder", lambda name, **_: encoder
-    )
-    vectors = WordVectors(encoder)
-    lists = [draw.choice(words, 10, replace=False).tolist() for _ in range(40)]
-    rows = np.array([vectors.rows(one) for one in lists])
-    scores = mean_pairwise_distance(vectors.matrix, rows)
-    ids = [f"{k:02d}" for k in range(40)]
-    texts = [list_text(words) for words in lists]
-    rows = dict(zip(ids, scores.tolist(), strict=True))
-    folder = table(tmp_path / "all", rows, parts=1, text=texts)
-    pairs = select_pairs(folder, 20, seed=0, rule="matched")
-    halves = [ids[:10], ids[10:]]
-    parts = [
-        table(
-            tmp_path / of[0],
-            {i: rows[i] for i in of},
-            parts=1,
-            text=[texts[int(i)] for i in of],
-        )
-        for of in halves
-    ]
-    for folders in (parts, parts[::-1]):
-        assert (
-            select_pairs(folders, 20, seed=0, rule="matched").rejected.texts
-            == pairs.rejected.texts
-        )
-    assert pairs.chosen.scores.tolist() == sorted(scores.tolist(), reverse=True)[:20]
-    chosen, rejected = (
-        [split_list(text) for text in side.texts]
-        for side in (pairs.chosen, pairs.rejected)
-    )
-    for good, bad in zip(
-        zip(*chosen, strict=True), zip(*rejected, strict=True), strict=True
-    ):
-        assert sorted(good) == sorted(bad)
-    assert all(len(set(one)) == 10 for one in rejected)
-    assert pairs.rejected.scores.mean() < scores.mean() < pairs.chosen.scores.mean()
-    again = mean_pairwise_distance(
-        vectors.matrix, np.array([vectors.rows(one) for one in rejected])
-    )
-    assert pairs.rejected.scores == pytest.approx(again)
-
-
-def test_matched_lists_are_scored_by_the_encoder_of_the_tables_run(
-    tmp_path, monkeypatch
-):
-    asked = []
-
-    def make(name, **options):
-        asked.append((name, options))
-        return axis_encoder()
-
-    monkeypatch.setattr("sozo.tasks.dat.shuffle.make_encoder", make)
-    texts = [list_text([*AXES[k:], *AXES[:k]][:10]) for k in range(4)]
-    bare = table(tmp_path / "bare", {"a": 1.0, "b": 1.0}, parts=1, text=texts[:2])
-    finished = dat_run(tmp_path / "run", "m", 1.0, scorer={"embedding_model": "e5"})
-    table(finished / "answers", {"c": 1.0, "d": 1.0}, parts=1, text=texts[2:])
-    for folders in (
-        [bare, finished],
-        [finished, bare],
-    ):  # of the parts nothing is known
-        select_pairs(folders, 4, seed=0, rule="matched")
-    select_pairs(bare, 2, seed=0, rule="matched")
-    assert asked == [("e5", {"language": "ja"})] * 2 + [
-        ("ja-ginza", {"language": "ja"})
-    ]
-
-
-def test_only_answers_to_one_prompt_that_has_parts_are_shuffled_anew(run):
-    two, other = (
-        run("two", dogs=[0.1, 0.4], laws=[9.0, 7.0]),
-        run("other", dogs=[0.1, 0.4]),
-    )
-    assert "two answers several prompts; pairs matched needs answers to one" in refusal(
-        select_pairs, two, 2, seed=0, rule="matched"
-    )
-    assert "toy: an answer has no parts that could be shuffled" in refusal(
-        select_pairs, other, 2, seed=0, rule="matched"
-    )
 
 
 def test_bare_parts_of_another_task_are_refused(tmp_path):

@@ -15,7 +15,7 @@ from grpo_runs import ROOT, flags, history
 from sozo.data.errors import UserError
 from sozo.data.jumandic import load_nouns
 from sozo.eval.draw import SamplingOptions
-from sozo.eval.run import run_task
+from sozo.eval.run import run_task, score_answers
 from sozo.models.settings import GeneratorSettings
 from sozo.scoring.languages import read_nouns
 from sozo.scoring.parse import write_list
@@ -389,16 +389,25 @@ def test_two_tables_of_a_frontier_are_one(mini, drawn, table, tmp_path):
 def test_another_task_s_answers_stand_beside_the_lists(mini, table, tmp_path):
     from sozo.suite.sentences.task import Sentences
 
-    other = tmp_path / "sentences"
     task = Sentences(Sentences.Settings(sentences_split="train", sentences_items=16))
-    run_task(
-        task, GeneratorSettings(str(mini), max_new_tokens=8), SamplingOptions(), other
-    )
-    output = train(mini, [table, other], tmp_path / "out", top_k=144, max_steps=1)
+    texts = [
+        f"{item.columns['first']}の横に{'とても' * k}大きな{item.columns['second']}を置いた。"
+        for k, item in enumerate(task.items())
+    ]
+    rows = [
+        {"item": item.id, "text": text}
+        for item, text in zip(task.items(), texts, strict=True)
+    ]
+    file = tmp_path / "sentences.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    other = score_answers(task, file, tmp_path / "sentences").folder
+    beside = json.dumps({str(other): 4})
+    short = {"top_k": 132, "max_steps": 1, "beside": beside}
+    output = train(mini, [table], tmp_path / "out", **short)
     selection = json.loads((output / "run_config.json").read_text("utf-8"))["settings"][
         "selection"
     ]
-    assert (selection["answers"], selection["prompts"]) == (144, 17)
+    assert (selection["answers"], selection["prompts"]) == (132, 5)
 
 
 def test_what_has_no_known_distribution_is_refused(mini, table, tmp_path):

@@ -3,8 +3,11 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from pydantic import PositiveInt, TypeAdapter, ValidationError
+
 from sozo.data.errors import UserError
-from sozo.data.settings import setting
+from sozo.data.foreign import quoted
+from sozo.data.settings import from_json, setting
 from sozo.scoring.endpoint.profile import check_address
 from sozo.training.batches import (
     check_examples,
@@ -16,6 +19,7 @@ from sozo.training.entries import tasks_of
 from sozo.training.selection import check_rule
 from sozo.training.words import WordArguments
 
+_COUNTS = TypeAdapter(dict[str, PositiveInt])
 SAMPLERS = ("shared_prefix", "trl", "vllm")
 # Settings that cut or bend the model's own distribution, and the values that do not. vLLM's correction needs the first
 # five as they are here; the sampler shared_prefix draws by none of them.
@@ -161,9 +165,6 @@ class TableArguments(CommonArguments):
         "A finished run's folder, a folder of parquet parts or one part; several are a mix.",
         affects_result=False,
     )  # what it holds is compared, not where it is
-    examples_logged: int = setting(
-        8, "Training examples shown in a W&B table when the run starts."
-    )
 
     def __post_init__(self) -> None:
         if isinstance(self.answers, str):
@@ -178,6 +179,17 @@ class TableArguments(CommonArguments):
         check_examples(self.count, getattr(self, self.count), training)
 
 
+def read_beside(value: Any) -> dict[str, int]:
+    """How many usable answers of which folder are imitated beside others; a UserError for what says something else."""
+    try:
+        return _COUNTS.validate_python(from_json(value, "beside") or {}, strict=True)
+    except ValidationError as error:
+        raise UserError(
+            'beside maps folders to how many of their answers, such as {"runs/own/sentences": 160}, '
+            f"and is {quoted(value)}"
+        ) from error
+
+
 @dataclass
 class SftArguments(TableArguments):
     """The data of SFT (the paper: the best 16,384 of 131,072 answers of random nouns)."""
@@ -187,10 +199,19 @@ class SftArguments(TableArguments):
         16384,
         "How many of the highest-scoring answers to imitate; each prompt gives its share.",
     )
+    beside: dict | str | None = setting(  # noqa: RUF009
+        None,
+        "Of top_k, how many are usable answers of other folders, by folder (JSON).",
+        affects_result=False,
+    )  # as for answers
     word_targets: bool = setting(
         False,
         "The target of a word is what it was drawn from: of a frontier, word by word.",
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.beside = read_beside(self.beside)
 
     def check(self, training: Any) -> None:
         """Refuse besides what joins lists into one row, where none could be told from another."""
@@ -212,7 +233,7 @@ class DpoArguments(TableArguments):
     )
     pairs: str = setting(
         "paper",
-        "paper; of usable answers only: usable, matched (words), divpo (rare, common).",
+        "paper; of usable answers only: usable, divpo (rare, common).",
     )
 
     def check(self, training: Any) -> None:

@@ -357,7 +357,8 @@ def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
     name = str(chosen.model_name_or_path)
     measured = from_json(asked.evaluate, "evaluate")
     blocks = [told.config, measured, *(entry.model_dump() for entry in told.entries)]
-    tables, unread = _tables(getattr(asked, "answers", ()))
+    learned = [*getattr(asked, "answers", ()), *getattr(asked, "beside", ())]
+    tables, unread = _tables(learned)
     lacking = [*not_here(blocks, {name}), *unread, *_without_rewards(told.entries)]
     lacking += absent(training, chosen)
     checks = [] if unread else _checks(told, asked, training)
@@ -412,7 +413,7 @@ def _checks(plan: TrainingPlan, asked: Any, training: Any) -> Iterator[Callable]
     if named := training.resume_from_checkpoint:
         yield partial(whole_checkpoint, Path(training.output_dir), Path(named))
     if plan.method == "sft":
-        yield partial(select_top, asked.answers, asked.top_k)
+        yield partial(select_top, asked.answers, asked.top_k, asked.beside)
     if plan.method == "dpo":
         rule = {"seed": training.seed, "rule": asked.pairs}
         yield partial(select_pairs, asked.answers, asked.num_pairs, **rule)

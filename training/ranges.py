@@ -26,7 +26,7 @@ _RANGES = {
     "temperature",
     "(0, inf]": "delta vllm_importance_sampling_cap vllm_importance_sampling_clip_max",
     "[0, inf)": "adam_epsilon beta canary_steps dataloader_num_workers dataset_num_proc ddp_bucket_cap_mb "
-    "embedding_rate entropy_coef_delta eval_delay eval_steps examples_logged learning_rate logging_steps "
+    "embedding_rate entropy_coef_delta eval_delay eval_steps learning_rate logging_steps "
     "max_tool_calling_iterations neftune_noise_alpha num_completions_to_print router_aux_loss_coef save_total_limit top_k "
     "vespo_k_neg vespo_k_pos vespo_lambda_neg vespo_lambda_pos vllm_importance_sampling_clip_min warmup_steps weight_decay",
     "[0, inf]": "entropy_target epsilon epsilon_high max_grad_norm off_policy_mask_threshold vllm_server_timeout",

@@ -10,7 +10,8 @@ import hashlib
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,7 +105,6 @@ RULES: dict[str, Rule] = {
     "usable": best_and_worst,
     "divpo": rare_and_common,
 }
-MATCHED = "matched"  # of the words of the best lists, so no rule for rows of a table
 
 
 def rarities(texts: list[str]) -> np.ndarray:
@@ -139,9 +139,8 @@ class Ranked:
             [answers] if isinstance(answers, Path) else [Path(path) for path in answers]
         )
         self.where = ", ".join(map(str, paths))
-        self.runs = [read_run(path) for path in paths]
         parts = defaultdict(list)
-        for run in self.runs:
+        for run in map(read_run, paths):
             for item, table in _tables(run, usable):
                 parts[run.prompts[item]].append((run, table))
         self.prompts = sorted(parts)
@@ -183,13 +182,22 @@ class Ranked:
             ] += 1
         return shares
 
+    def add(self, others: "Ranked") -> None:
+        """Those of `others` stand behind these."""
+        self.prompts += others.prompts
+        self.tables += others.tables
+        self.counts = np.append(self.counts, others.counts)
+
     def take(self, rows: Sequence[np.ndarray]) -> Selected:
         """These rows of each table as Python objects; no others become any."""
         import pyarrow as pa
 
         parts = []
         prompts = []
-        for prompt, table, numbers in zip(self.prompts, self.tables, rows, strict=True):
+        ordered = sorted(
+            zip(self.prompts, self.tables, rows, strict=True), key=itemgetter(0)
+        )
+        for prompt, table, numbers in ordered:
             parts.append(table.take(numbers))
             prompts += [prompt] * len(numbers)
         chosen = pa.concat_tables(parts, promote_options="permissive").combine_chunks()
@@ -280,19 +288,34 @@ def _joined(parts: Sequence[tuple[RunResult, Any]]) -> Any:
     return table
 
 
-def select_top(answers: Path | Sequence[str | Path], k: int) -> Selected:
-    """The k answers with the highest scores, for SFT.
+def select_top(
+    answers: Path | Sequence[str | Path],
+    k: int,
+    beside: Mapping[str, int] | None = None,
+) -> Selected:
+    """The k answers with the highest scores, for SFT; of each folder of `beside` so many of the k, all usable.
 
     `answers` is a finished run's folder or a table of DAT answers (see `data.schema.part_paths`), or several. One
     that is not there, too small or not scored is refused, and so are prompts that must never be trained on.
     """
+    beside = beside or {}
+    taken = sum(beside.values())
+    if taken >= k:
+        raise UserError(
+            f"beside takes {taken} of top_k {k}, which leaves none; raise it"
+        )
     ranked = Ranked(answers)
-    top = ranked.take([np.arange(share) for share in ranked.shares(k, "top_k")])
+    shares = [*ranked.shares(k - taken, "top_k")]
+    for folder, count in beside.items():
+        others = Ranked([folder], usable=True)
+        shares += [*others.shares(count, "beside")]
+        ranked.add(others)
+    top = ranked.take(list(map(np.arange, shares)))
     if top.num_unusable:
         logger.warning(
             "%s of the %s best answers of %s are unusable",
             top.num_unusable,
-            k,
+            k - taken,
             ranked.where,
         )
     return top
@@ -300,10 +323,8 @@ def select_top(answers: Path | Sequence[str | Path], k: int) -> Selected:
 
 def check_rule(rule: str) -> None:
     """Refuse a rule of pairs that there is not."""
-    if rule not in (*RULES, MATCHED):
-        raise UserError(
-            f"pairs must be one of {', '.join((*RULES, MATCHED))}, not {rule}"
-        )
+    if rule not in RULES:
+        raise UserError(f"pairs must be one of {', '.join(RULES)}, not {rule}")
 
 
 def select_pairs(
@@ -315,15 +336,13 @@ def select_pairs(
 ) -> Pairs:
     """The answers with the highest scores, each paired by `seed` with one of the lowest to the same prompt, for DPO.
 
-    Tables and errors are those of `select_top`; the other rules are `RULES` and `matched`, and take usable answers only.
+    Tables and errors are those of `select_top`; the other `RULES` take usable answers only.
     A pair of equal scores teaches nothing true: an overlap is warned of. One of equal answers is left out for the next
     best, and fewer pairs than asked are an error.
     """
     check_rule(rule)
     ranked = Ranked(answers, usable=rule != "paper")
     random = np.random.default_rng(seed)
-    if rule == MATCHED:
-        return _matched(ranked, num_pairs, random)
     chosen = []
     rejected = []
     borders = []
@@ -375,25 +394,6 @@ def _differing(
         if len(differ) >= share or size == len(table) // 2:
             return good[differ[:share]], bad[differ[:share]], size - len(differ)
         size = min(size + share - len(differ), len(table) // 2)
-
-
-def _matched(ranked: Ranked, num_pairs: int, random: np.random.Generator) -> Pairs:
-    """Chosen: the best lists. Rejected: the same words in the same places, regrouped so that near words meet.
-
-    No word is then learned to be good: each stands equally often on both sides. What is left is how they are combined.
-    """
-    if len(ranked.tables) > 1:
-        raise UserError(
-            f"{ranked.where} answers several prompts; pairs {MATCHED} needs answers to one"
-        )
-    chosen = ranked.take(
-        [np.arange(share) for share in ranked.shares(num_pairs, "num_pairs")]
-    )
-    texts, scores = max(ranked.runs, key=lambda run: bool(run.loaded)).shuffled(
-        chosen.texts, random
-    )
-    ids = [f"shuffled-{k}" for k in range(num_pairs)]
-    return Pairs(chosen, replace(chosen, ids=ids, texts=texts, scores=scores))
 
 
 def training_rows(

@@ -28,6 +28,8 @@ from sozo.training.selection import (
 )
 from sozo.training.tracking import RunRecorder
 
+_SHOWN = 8  # examples in W&B's table
+
 
 @dataclass
 class SftSettings(TablePerStep, SFTConfig):
@@ -76,13 +78,14 @@ class SftRun(_TableRun):
         self, asked: SftArguments, training: SftSettings, model: ModelConfig
     ) -> None:
         """Choose the answers, and say which."""
-        self._answers = asked.answers or ()
+        beside: Any = asked.beside
+        self._answers = [*(asked.answers or ()), *beside]
         self._word_targets = asked.word_targets
-        self._top = select_top(self._answers, asked.top_k)
+        self._top = select_top(asked.answers or (), asked.top_k, beside)
         if training.process_index == 0:
             tqdm.write(f"SFT on {self._top.summary()}")
         rows = zip(self._top.texts, self._top.scores.tolist(), strict=True)
-        logged = list(islice(rows, asked.examples_logged))
+        logged = list(islice(rows, _SHOWN))
         self.examples = ("data/answers", ("text", "score"), logged)
         chosen = len(self._top.ids) < self._top.of
         super().__init__(
@@ -130,7 +133,7 @@ class DpoRun(_TableRun):
         columns = []
         for selected in self._pairs:
             columns += [selected.texts, selected.scores.tolist()]
-        logged = list(islice(zip(*columns, strict=True), asked.examples_logged))
+        logged = list(islice(zip(*columns, strict=True), _SHOWN))
         heads = ("chosen", "chosen score", "rejected", "rejected score")
         self.examples = ("data/pairs", heads, logged)
         facts = {name: selected.facts() for name, selected in named.items()}

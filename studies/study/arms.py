@@ -22,7 +22,6 @@ _KEYS = (
     "config",
     "from",
     "answers",
-    "beside",
     "num_training_answers",
     "seeds",
 )  # all others are flags
@@ -48,7 +47,6 @@ class Arm:
     config: str | None = None  # the method's YAML, if not the study's
     start: "Arm | None" = None  # whose model it starts from; None: the study's
     answers: "Arm | None" = None  # what it trains on is drawn from this arm
-    beside: tuple[str, ...] = ()  # folders of answers to other tasks, for the same
     num_training_answers: int | None = None  # how much of it, if not the study's
     flags: tuple[
         tuple[str, str], ...
@@ -145,16 +143,6 @@ def _read_arm(
         raise UserError(
             f"answers, an arm's name, goes with train: {' or '.join(_ON_TABLES)}, which need it"
         )
-    beside = keys["beside"] or []
-    if not isinstance(beside, list) or (beside and method not in _ON_TABLES):
-        raise UserError(
-            f"beside, a list of folders of answers, goes with train: {' or '.join(_ON_TABLES)}"
-        )
-    for folder in beside:
-        if not isinstance(folder, str) or not folder:
-            raise UserError(
-                f"beside: {brief(repr(folder))} is no folder of answers; a name of digits takes quotes"
-            )
     if not method:
         for key in ("config", "num_training_answers"):
             if keys[key]:
@@ -189,7 +177,6 @@ def _read_arm(
         config=keys["config"],
         start=start,
         answers=arms.get(keys["answers"]),
-        beside=tuple(beside),
         num_training_answers=keys["num_training_answers"],
         flags=tuple(
             (key, json.dumps(v) if isinstance(v, bool | dict) else str(v))

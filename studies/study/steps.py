@@ -10,6 +10,7 @@ from sozo.data.study_folder import StudyRow
 from sozo.models.settings import OF_FORM, OF_NOUNS, GeneratorSettings
 from sozo.studies.study.arms import Arm
 from sozo.studies.study.config import NOUNS, Study
+from sozo.training.arguments import read_beside
 
 _MODEL_FLAGS = {
     f.name for f in fields(GeneratorSettings)
@@ -31,7 +32,6 @@ class Step:
     inputs: tuple[str, ...] = ()  # steps whose output it reads
     config: Path | None = None  # the method's YAML, if it has one
     launcher: Path | None = None  # an accelerate config; None is plain Python
-    beside: tuple[str, ...] = ()  # folders that it reads, of no step
     derived: bool = False  # soon made of other steps' results: where these have changed it is made anew
 
     @property
@@ -67,8 +67,13 @@ class Step:
         """Its YAML and its flags as words of a command line."""
         words = ["--config", str(self.config)] if self.config else []
         for flag, value in self.flags.items():
-            words += [f"--{flag}", value, *(self.beside if flag == "answers" else ())]
+            words += [f"--{flag}", value]
         return words
+
+    @property
+    def beside(self) -> list[str]:
+        """Folders of answers that it reads, of no step."""
+        return list(read_beside(self.flags.get("beside")))
 
 
 def study_steps(study: Study) -> list[Step]:
@@ -256,6 +261,4 @@ def _train(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
     }
     config = study.path(arm.config or getattr(study.training, arm.train))
     launcher = study.path(study.training.launcher)
-    yield Step(
-        name, arm.train, flags, tuple(inputs), config, launcher, beside=arm.beside
-    )
+    yield Step(name, arm.train, flags, tuple(inputs), config, launcher)

@@ -12,7 +12,6 @@ import numpy as np
 from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
 from sozo.data.schema import ERROR
-from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.measure import LEVEL, Estimate, Measure, t_interval
 from sozo.scoring.parse import reasons_in
 from sozo.scoring.second_encoder import SecondEncoder
@@ -24,7 +23,6 @@ from sozo.scoring.statistics.hill import (
     log_hill_variance,
 )
 from sozo.tasks.dat.decomposition import SeenLists
-from sozo.tasks.dat.shuffle import shuffled_badly
 from sozo.tasks.dat.table import read_lists, read_table, usable_scores
 from sozo.tasks.dat.words import PROMPTS
 from sozo.tasks.run_result import RunResult, ScoredAnswer
@@ -273,12 +271,6 @@ class DatRunResult(RunResult):
     def cut_off(self) -> tuple[int, int]:
         """None: a list without its end is unusable, and counts there."""
         return 0, self.summary.num_answers
-
-    def shuffled(
-        self, texts: Sequence[str], random: np.random.Generator
-    ) -> tuple[list[str], np.ndarray]:
-        encoder = self.scale.get("embedding_model", LANGUAGES[self.language].encoder)
-        return shuffled_badly(texts, encoder, random, self.language)
 
     def seen_by(self, second: SecondEncoder) -> SeenLists | None:
         """None under Olson's protocol: English words, of which seven count."""

@@ -6,9 +6,7 @@ import shutil
 
 import pytest
 
-from fakes import AXES, axis_encoder, list_text
 from finished_runs import dat_run
-from sozo.data.schema import write_columns
 from sozo.eval.run import score_answers
 from sozo.training.selection import select_pairs, select_top
 from test_selection import SCORES, refusal, table
@@ -101,27 +99,6 @@ def test_dpo_s_pairs_are_those_of_one_folder(rule, way, once, caplog, capsys):
     assert [side.facts() for side in pairs] == [side.facts() for side in alone]
     assert len(told(caplog, capsys).splitlines()) > len(said.splitlines())
     assert refusal(select_pairs, folders, 5, seed=0, rule=rule)
-
-
-@pytest.mark.parametrize("way", ["twice", "a copy", "the folder inside", "a part"])
-def test_matched_lists_too(way, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "sozo.tasks.dat.shuffle.make_encoder", lambda name, **_: axis_encoder()
-    )
-    texts = [list_text([*AXES[k:], *AXES[:k]][:10]) for k in range(4)]
-    scores = {"a": 0.9, "b": 0.8, "c": 0.7, "d": 0.6}
-    for part, names in enumerate(("ab", "cd")):
-        columns = {
-            "id": list(names),
-            "text": texts[2 * part :][:2],
-            "score": [scores[name] for name in names],
-        }
-        write_columns(
-            tmp_path / "run" / "answers" / f"part-{part:05d}.parquet", columns
-        )
-    pairs = select_pairs(copies(tmp_path / "run")[way], 4, seed=0, rule="matched")
-    assert pairs.chosen.ids == ["a", "b", "c", "d"]
-    assert refusal(select_pairs, [tmp_path / "run"] * 2, 5, seed=0, rule="matched")
 
 
 def test_a_finished_run_and_its_parts(tmp_path):

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
+from sozo.data.record import read_json
 from sozo.data.settings import read_yaml
 from sozo.models.needs import not_here, values_of
 from sozo.models.settings import OF_NOUNS
@@ -30,9 +31,15 @@ def missing(study: Study, steps: Sequence[Step]) -> Iterator[str]:
     yield from not_here(
         named, {study.model_at(seed) for seed in study.seeds} - set(OF_NOUNS), packages
     )
-    for folder in sorted({own for step in steps for own in step.beside}):
-        if not (Path(folder) / "metrics.json").is_file():
+    for folder, count in sorted(
+        {pair for step in steps for pair in step.beside.items()}
+    ):
+        metrics = Path(folder) / "metrics.json"
+        usable = read_json(metrics).get("usable") if metrics.is_file() else None
+        if usable is None:
             yield f"{folder}: holds no finished answers, which stand beside an arm's lists; draw them first"
+        elif usable < count:
+            yield f"{folder}: holds {usable} usable answers, and {count} are to stand beside an arm's lists; draw more"
     gpus = max(
         (own["num_processes"] for own in hardware if not own.get("use_cpu")), default=0
     )

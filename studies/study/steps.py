@@ -71,9 +71,9 @@ class Step:
         return words
 
     @property
-    def beside(self) -> list[str]:
-        """Folders of answers that it reads, of no step."""
-        return list(read_beside(self.flags.get("beside")))
+    def beside(self) -> dict[str, int]:
+        """How many usable answers of which folders it reads, of no step."""
+        return read_beside(self.flags.get("beside"))
 
 
 def study_steps(study: Study) -> list[Step]:

@@ -1,7 +1,9 @@
 """How likely a model finds texts: bits per character, which models with different vocabularies share as a unit."""
 
 import math
+import unicodedata
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from sozo.data.errors import UserError
@@ -58,17 +60,15 @@ def bits_per_character(
 
 def _tokens(tokenizer: Any, text: str) -> list[int]:
     """The tokens of a text; none if the vocabulary cannot write all of it."""
-    asked = {"add_special_tokens": False, "verbose": False}
-    read = tokenizer(text, return_offsets_mapping=tokenizer.is_fast, **asked)
-    if tokenizer.unk_token_id in read["input_ids"]:
+    kinds = {char: unicodedata.category(char) for char in set(text)}
+    if "Cs" in kinds.values():  # half of a character, which no tokenizer takes
         return []
-    # One that knows no unknown token leaves out what it cannot write.
-    spans = read.get("offset_mapping", [(0, len(text))])
-    written = {place for start, end in spans for place in range(start, end)}
-    left_out = (text[place] for place in set(range(len(text))) - written)
-    if any(char.isprintable() and not char.isspace() for char in left_out):
-        return []
-    return list(read["input_ids"])
+    read = partial(tokenizer, add_special_tokens=False, verbose=False)
+    ids = list(read(text)["input_ids"])
+    # One that knows no unknown token leaves out what it cannot write. Marks and white space some leave out on purpose.
+    seen = [char for char, kind in kinds.items() if kind[0] in "LNPS"]
+    alone = read(seen)["input_ids"] if seen else []
+    return ids if all(alone) and tokenizer.unk_token_id not in ids else []
 
 
 def _windows(tokens: int, room: int) -> list[tuple[int, int, int]]:

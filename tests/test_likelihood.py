@@ -5,6 +5,7 @@ import math
 import pytest
 from tokenizers import Tokenizer
 from tokenizers.models import BPE
+from tokenizers.normalizers import NFC
 from transformers import PreTrainedTokenizerFast
 
 from sozo.data.errors import UserError
@@ -100,10 +101,20 @@ def test_a_text_of_which_the_tokenizer_leaves_out_a_character_has_no_value(loade
         tokenizer_object=Tokenizer(BPE({"犬": 4, "猫": 5}, [])), eos_token="</s>"
     )
     assert bare("犬鳥猫", add_special_tokens=False)["input_ids"] == [4, 5]
-    values = bits_per_character(model, bare, ["犬鳥猫", "犬猫", "犬\n猫"])
-    assert values[0] is None
-    # Of white space and invisible characters some tokenizers keep nothing, on purpose.
-    assert values[1] == pytest.approx(values[2] * 3 / 2)
+    texts = ["犬鳥猫", "犬猫\ud83d", "犬猫", "犬\n猫\N{VARIATION SELECTOR-16}"]
+    values = bits_per_character(model, bare, texts)
+    assert values[:2] == [None, None]
+    # Of white space and marks some tokenizers keep nothing, on purpose.
+    assert values[2] == pytest.approx(values[3] * 4 / 2)
+
+
+def test_a_text_that_a_tokenizer_composes_has_a_value(loaded):
+    model, _ = loaded
+    composing = Tokenizer(BPE({"é": 4, "が": 5, "か": 6, "e": 7}, []))
+    composing.normalizer = NFC()
+    bare = PreTrainedTokenizerFast(tokenizer_object=composing, eos_token="</s>")
+    values = bits_per_character(model, bare, ["éが", "e\u0301か\u3099"])
+    assert values[0] == pytest.approx(values[1] * 2)
 
 
 def test_numbers_that_are_none_are_an_error_with_its_remedy(loaded):
@@ -126,8 +137,7 @@ def test_a_tokenizer_that_begins_no_text_is_told_so(loaded):
     model, _ = loaded
 
     class Bare:
-        __call__ = staticmethod(lambda text, **_: {"input_ids": [3]})
-        is_fast = False
+        __call__ = staticmethod(lambda text, **_: {"input_ids": [3] * len(text)})
         bos_token_id = eos_token_id = unk_token_id = None
 
     with pytest.raises(UserError, match="neither a BOS nor an EOS token"):

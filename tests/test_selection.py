@@ -353,17 +353,23 @@ def test_beside_the_best_stand_usable_answers_of_another_folder(run, tmp_path):
     # Of two usable ones to cats and one to laws every prompt gives its share, the best first; none is unusable.
     assert top.ids == ["c", "a", "e", "g", "ants#1", "cats#1", "laws#0"]
     assert top.prompts[-3:] == ["ask ants", "ask cats", "ask laws"]
-    assert (top.of, top.num_unusable) == (13, 0)
+    assert (top.of, top.num_unusable) == (11, 0)
     assert top.scores.tolist() == pytest.approx([0.9, 0.8, 0.7, 0.7, 0.7, 2.0, 4.0])
     # Others that answer a prompt of the first stand behind them, and are counted apart.
     run("more", dogs=[3.0])
     run("dogs", dogs=[1.0, 2.0])
-    assert select_top(Path("dogs"), 2, {"more": 1}).texts == ["dogs 2.0", "dogs 3.0"]
+    top = select_top(Path("dogs"), 2, {"more": 1})
+    assert (top.texts, top.of) == (["dogs 2.0", "dogs 3.0"], 3)
     assert refusal(select_top, lists, 9, {"toy": 4}).startswith(
         "toy holds 3 answers to 2 prompts, but beside 4 needs 4"
     )
-    assert "beside takes 3 of top_k 3, which leaves none" in refusal(
-        select_top, lists, 3, {"toy": 3}
+    assert refusal(select_top, lists, 12, {"toy": 2}) == (
+        f"{lists} holds 8 answers, but top_k without beside's 10 needs 10; sample more, or take top_k without "
+        "beside's 8 or less"
+    )
+    # What is trained on already is not taken again.
+    assert "beside names answers that are trained on already" in refusal(
+        select_top, Path("toy"), 4, {"toy": 1}
     )
 
 
@@ -375,6 +381,8 @@ def test_what_stands_beside_names_folders_and_counts(wrong):
         SftArguments(answers=["a"], beside=wrong)
     assert SftArguments(answers=["a"], beside='{"b": 8}').beside == {"b": 8}
     assert SftArguments(answers=["a"]).beside == {}
+    with pytest.raises(UserError, match="beside takes 8 of top_k 8, which leaves none"):
+        SftArguments(answers=["a"], beside={"b": 8}, top_k=8)
 
 
 def test_what_must_never_be_trained_on_is_refused(run, monkeypatch):

@@ -17,6 +17,7 @@ from sozo.data.jumandic import load_nouns
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.run import run_task, score_answers
 from sozo.models.settings import GeneratorSettings
+from sozo.models.trained_on import trained_on
 from sozo.scoring.languages import read_nouns
 from sozo.scoring.parse import write_list
 from sozo.tasks.dat.frontier import WordByWord
@@ -408,6 +409,9 @@ def test_another_task_s_answers_stand_beside_the_lists(mini, table, tmp_path):
         "selection"
     ]
     assert (selection["answers"], selection["prompts"]) == (132, 5)
+    # All lists are taken, and usable sentences alone: of the two only these were chosen.
+    origins = {origin["task"]: origin["measure"] for origin in trained_on(output)}
+    assert origins == {"dat": None, "sentences": "sentences"}
 
 
 def test_what_has_no_known_distribution_is_refused(mini, table, tmp_path):

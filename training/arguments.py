@@ -212,6 +212,10 @@ class SftArguments(TableArguments):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.beside = read_beside(self.beside)
+        if (taken := sum(self.beside.values())) >= self.top_k:
+            raise UserError(
+                f"beside takes {taken} of top_k {self.top_k}, which leaves none; raise it"
+            )
 
     def check(self, training: Any) -> None:
         """Refuse besides what joins lists into one row, where none could be told from another."""

@@ -39,7 +39,7 @@ class Selected:
     texts: list[str]
     scores: np.ndarray  # by their task's first measure; 0 for an unusable one
     num_unusable: int
-    of: int  # different answers in all tables
+    of: int  # different answers in all tables; of those beside them, what is taken
 
     @property
     def num_prompts(self) -> int:
@@ -135,9 +135,7 @@ class Ranked:
     def __init__(
         self, answers: Path | Sequence[str | Path], *, usable: bool = False
     ) -> None:
-        paths = (
-            [answers] if isinstance(answers, Path) else [Path(path) for path in answers]
-        )
+        paths = [answers] if isinstance(answers, Path) else list(map(Path, answers))
         self.where = ", ".join(map(str, paths))
         parts = defaultdict(list)
         for run in map(read_run, paths):
@@ -182,11 +180,11 @@ class Ranked:
             ] += 1
         return shares
 
-    def add(self, others: "Ranked") -> None:
-        """Those of `others` stand behind these."""
+    def add(self, others: "Ranked", shares: np.ndarray) -> None:
+        """Behind these stand so many of `others`, which alone count."""
         self.prompts += others.prompts
         self.tables += others.tables
-        self.counts = np.append(self.counts, others.counts)
+        self.counts = np.append(self.counts, shares)
 
     def take(self, rows: Sequence[np.ndarray]) -> Selected:
         """These rows of each table as Python objects; no others become any."""
@@ -299,23 +297,22 @@ def select_top(
     that is not there, too small or not scored is refused, and so are prompts that must never be trained on.
     """
     beside = beside or {}
-    taken = sum(beside.values())
-    if taken >= k:
-        raise UserError(
-            f"beside takes {taken} of top_k {k}, which leaves none; raise it"
-        )
+    own = k - sum(beside.values())
     ranked = Ranked(answers)
-    shares = [*ranked.shares(k - taken, "top_k")]
+    shares = ranked.shares(own, "top_k without beside's" if beside else "top_k")
     for folder, count in beside.items():
         others = Ranked([folder], usable=True)
-        shares += [*others.shares(count, "beside")]
-        ranked.add(others)
+        theirs = others.shares(count, "beside")
+        ranked.add(others, theirs)
+        shares = np.append(shares, theirs)
     top = ranked.take(list(map(np.arange, shares)))
+    if len({*zip(top.prompts, top.ids, top.texts, strict=True)}) < k:
+        raise UserError("beside names answers that are trained on already; take it out")
     if top.num_unusable:
         logger.warning(
             "%s of the %s best answers of %s are unusable",
             top.num_unusable,
-            k - taken,
+            own,
             ranked.where,
         )
     return top

@@ -93,7 +93,8 @@ class SftRun(_TableRun):
             training,
             model,
             facts={"selection": self._top.facts()},
-            sources=_sources(self._answers, "sft", chosen=chosen),
+            sources=_sources(asked.answers or (), "sft", chosen=chosen)
+            + _sources(beside, "sft", chosen=True),
             recorder=RunRecorder(tasks=self._top.tasks),
         )
 

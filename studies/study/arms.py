@@ -14,6 +14,7 @@ from sozo.data.foreign import brief
 from sozo.data.settings import hint
 from sozo.models.sampling import Sampling
 from sozo.models.settings import OF_NOUNS
+from sozo.training.arguments import read_beside
 
 METHODS = ("sft", "dpo", "grpo")
 _ON_TABLES = ("sft", "dpo")  # methods that train on answers of another arm
@@ -152,6 +153,7 @@ def _read_arm(
                 f"unknown setting: {unknown[0]}"
                 + hint(unknown[0], sampling | set(_KEYS))
             )
+    read_beside(flags.get("beside"))
     start = arms.get(keys["from"])
     if start and (
         dict(start.flags).get("model") in OF_NOUNS

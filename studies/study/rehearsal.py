@@ -9,6 +9,7 @@ from sozo.studies.study.steps import Step
 
 _MOST = dict.fromkeys(("num_answers", "num_training_answers"), 1024)
 _MOST |= dict.fromkeys(("top_k", "num_pairs"), 512)
+_BESIDE = 16  # of each folder: room for those within 512
 # Two updates, and a checkpoint behind each. The first is read again, which a schedule over all steps would not allow.
 _TRAINING = {
     "max_steps": "2",
@@ -46,7 +47,12 @@ def first_update(step: Step) -> Step:
 
 
 def _fewer(counts: dict[str, Any]) -> dict[str, Any]:
-    return {
+    fewer = {
         key: min(value, _MOST[key]) if key in _MOST else value
         for key, value in counts.items()
     }
+    if beside := fewer.get("beside"):
+        fewer["beside"] = {
+            folder: min(count, _BESIDE) for folder, count in beside.items()
+        }
+    return fewer

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from sozo.data.errors import UserError
+from sozo.data.settings import read_yaml
 from sozo.data.study_folder import StudyRow
 from sozo.models.settings import OF_FORM, OF_NOUNS, GeneratorSettings
 from sozo.studies.study.arms import Arm
@@ -73,7 +74,8 @@ class Step:
     @property
     def beside(self) -> dict[str, int]:
         """How many usable answers of which folders it reads, of no step."""
-        return read_beside(self.flags.get("beside"))
+        settings = read_yaml(self.config) if self.trains and self.config else {}
+        return read_beside(self.flags.get("beside", settings.get("beside")))
 
 
 def study_steps(study: Study) -> list[Step]:

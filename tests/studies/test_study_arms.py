@@ -236,6 +236,10 @@ def test_a_dry_run_counts_with_what_an_arm_says(arms):
             "arm a: sampling: '' names no way to draw",
         ),
         ({"a/b": {}}, "arm 'a/b' cannot name a folder"),
+        (
+            {"r": {}, "a": {"train": "sft", "answers": "r", "beside": ["runs/own"]}},
+            "arm a: beside maps folders to how many of their answers",
+        ),
         ([], "arms must hold lines such as"),
     ],
 )

@@ -65,15 +65,13 @@ def write_missing(
 
 
 def _usable(columns: Columns) -> int | None:
-    """How many rows have a score; None of a part that is not scored as it is drawn: it has no usable share to show."""
-    scores = columns.get("score")
-    if scores is None:
+    """How many rows have no reason against them; None of a part that is not scored as it is drawn."""
+    reasons = columns.get("reason")
+    if columns.get("score") is None or reasons is None:
         return None
-    return (
-        len(scores) - scores.null_count
-        if hasattr(scores, "null_count")
-        else sum(s is not None for s in scores)
-    )
+    if hasattr(reasons, "null_count"):
+        return int(reasons.null_count)
+    return sum(reason is None for reason in reasons)
 
 
 def is_there(part: TablePart) -> bool:

@@ -5,12 +5,14 @@ import re
 import sys
 import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 
 from fakes import FakeJudge
 from judge_server import VERDICT
-from sozo.data import progress
+from sozo.data import parts, progress
+from sozo.data.processes import Processes
 from sozo.data.progress import answers_bar, note
 from sozo.scoring.judges.protocol import JudgeSettings, ToJudge
 from sozo.scoring.judges.run import JudgeSession
@@ -117,3 +119,23 @@ def test_a_judging_that_goes_on_counts_what_was_judged_before(quick, capsys, tmp
         "3 of 4",
         "4 of 4",
     }
+
+
+def test_usable_is_what_has_no_reason_against_it(tmp_path, monkeypatch):
+    """An unusable answer of some tasks is worth 0, and a usable one nothing before all are there."""
+    told = []
+
+    @contextmanager
+    def bar(*_, **__):
+        yield lambda count, usable: told.append((count, usable))
+
+    monkeypatch.setattr(parts, "answers_bar", bar)
+    rows = {
+        "id": ["a", "b", "c"],
+        "text": ["x", "y", "z"],
+        "score": [0.0, None, 0.0],
+        "reason": ["not_one", None, "empty"],
+    }
+    drawn = parts.parts_of(tmp_path, 3, 3)
+    parts.write_missing(drawn, lambda _: rows, "sampling m", Processes())
+    assert told == [(3, 1)]

@@ -3,8 +3,6 @@
 import json
 from collections import defaultdict
 
-import pytest
-
 from grpo_runs import ROOT
 from sozo.scoring.statistics.proportions import holm
 from sozo.scoring.statistics.seeds import over_seeds
@@ -51,10 +49,9 @@ def share(value):
     return f"{value:.1%}"
 
 
-@pytest.mark.parametrize("recipe", ["smollm2-135m"])
-def test_the_table_is_of_the_rows(recipe):
-    found = values(recipe)
-    text = page(recipe)
+def test_the_table_is_of_the_rows():
+    found = values("smollm2-135m")
+    text = page("smollm2-135m")
     for arm, by_seed in found["general/bits_en"].items():
         cells = [
             arm,
@@ -94,3 +91,22 @@ def test_smollm2_s_two_claims_held():
     assert f"{told.value:+.3f} [{told.low:+.3f}, {told.high:+.3f}]" in text
     numbers = [100 * value for value in (points.value, points.low, points.high)]
     assert "{:+.1f} points [{:.1f}, {:.1f}]".format(*numbers) in text
+
+
+def test_gemma_s_table_is_of_its_rows():
+    path = ROOT / "recipes" / "gemma-3-270m" / "after-rows.jsonl"
+    text = page("gemma-3-270m")
+    for row in map(json.loads, path.read_text("utf-8").splitlines()):
+        general = row["general"]
+        bits = [
+            "{:.2f} [{:.2f}, {:.2f}]".format(*general[f"general/bits_{language}"])
+            for language in ("ja", "en")
+        ]
+        cells = [
+            row["arm"],
+            f"{row['sentences']['usable answers']}",
+            *bits,
+            f"{2 * INSTRUCTIONS * general['general'][0]:.0f}",
+            f"{general['general/length_ja'][0]:.0f}",
+        ]
+        assert f"| {' | '.join(cells)} |" in text

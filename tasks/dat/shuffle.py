@@ -2,9 +2,8 @@
 
 import numpy as np
 
-_SHUFFLES = (
-    100  # attempts for each list: of ten words, 3 in 100,000 stay where they were
-)
+# Attempts for each list: of ten words, 3 in 100,000 stay where they were.
+_SHUFFLES = 100
 
 
 def shuffle_lists(lists: np.ndarray, random: np.random.Generator) -> np.ndarray:

@@ -66,6 +66,7 @@ _BY_NAME: dict[str, tuple] = {
     "adam_beta2": (1.5,),
     "answers": ([], "no-such"),
     "attn_implementation": ("no-such", "flash_attention_2"),
+    "beside": (["runs/own"], {"runs/own": 0}, {"runs/own": 4}),
     "data_seed": (2**65,),
     "dataset_kwargs": ({"no_such": True},),
     "deepspeed": ("no-such.json", {"zero_optimization": 3}),

@@ -43,6 +43,7 @@ def test_the_two_languages_differ_in_their_words_alone():
         "even lists",
         "# Strengths and encoder are Gemma's",
         "wide lists",
+        "#     sozo run --model own=org/model --tasks sentences --sentences-split train --output runs/any",
         "language",
         "noun_checker",
         "embedding_model",

@@ -85,6 +85,7 @@ def datasets_of(texts: Texts) -> tuple[Dataset, Dataset]:
         Selected(
             column,
             [prompt("dat")] * len(column),
+            ["dat"] * len(column),
             column,
             np.zeros(len(column)),
             0,

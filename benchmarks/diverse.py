@@ -1,6 +1,6 @@
 """What `make_diverse_reward` pays where one answer is made to look like many: `python benchmarks/diverse.py`.
 
-Each row is eight answers in English and eight in Japanese (`tests/diverse_attacks.py`). A number is the mean share of the
+Each row is eight answers in English and eight in Japanese (`tests/helpers/diverse_attacks.py`). A number is the mean share of the
 others from which an answer differs, as `how="times"` pays it: 1 where all eight are different, 0 where all are alike. The
 last column is how many of the Japanese ones are prose, by the gate of SAT's reward, as a quality that is a gate.
 """

@@ -76,7 +76,7 @@ def jumanpp(tmp_path):
     """Makes `JumanppChecker`s on the stand-in: `jumanpp("--hang 犬", timeout=1)`. They are closed after the test."""
     command = tmp_path / "bin" / "jumanpp"
     command.parent.mkdir()
-    standin = Path(__file__).parent / "jumanpp_standin.py"
+    standin = Path(__file__).parent / "helpers/jumanpp_standin.py"
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S -E "{standin}" "$@"\n')
     command.chmod(0o755)
     made = []

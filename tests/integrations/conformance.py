@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import fmean
 from types import SimpleNamespace
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
 from integrations.stubs import stand_in
 from integrations.texts import ASKED, cases, grouped
 from sozo.rewards import make_dat_reward, make_diverse_reward

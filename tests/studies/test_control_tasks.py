@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import yaml
 from scipy import stats
 
+from sipen_runs import run_of, truthful
 from sozo.data.errors import UserError
 from sozo.data.study_folder import StudyRow
 from sozo.scoring.table import markdown, tabulate
@@ -31,9 +31,8 @@ from sozo.suite.sipen.items import (
     trial_items,
 )
 from sozo.tasks import finished_run
-from test_reproduce import ROOT
-from test_sipen import run_of, truthful
-from test_table11 import write
+from tiny_study import study_file
+from written_tables import write
 
 OPTIONS = FORMS["sipen-ja-v2"].options
 
@@ -171,25 +170,6 @@ def test_an_arm_is_a_mean_over_its_seeds(tmp_path):
     assert (two.change.interval, two.below) == ("", ("2 seeds: an interval needs 3",))
     base = over_arm({seed: by_row[name] for seed, name in enumerate(bases.values())})
     assert (base.change, base.below) == (None, ())
-
-
-def study_file(folder, **changes):
-    values = (
-        yaml.safe_load(
-            (ROOT / "recipes" / "tiny" / "reproduce.yaml").read_text("utf-8")
-        )
-        | changes
-    )
-    values["sampling"]["launcher"] = str(
-        ROOT / "recipes" / "accelerate" / "single.yaml"
-    )
-    values["training"] = {
-        k: str(ROOT / "recipes" / "tiny" / v) for k, v in values["training"].items()
-    }
-    values["training"]["launcher"] = values["sampling"]["launcher"]
-    path = folder / "reproduce.yaml"
-    path.write_text(yaml.safe_dump(values), "utf-8")
-    return path
 
 
 def test_a_study_asks_the_base_and_every_trained_row(tmp_path):

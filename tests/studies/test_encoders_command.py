@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from english_lists import FAR
 from sozo.data.jumandic import categories
 from sozo.eval.cli import make_app
 from sozo.studies.encoders.measures import (
@@ -14,7 +15,6 @@ from sozo.studies.encoders.measures import (
     labels_of,
     random_pairs,
 )
-from test_english import FAR
 
 
 def test_pairs_are_of_two_different_words_and_uniform():

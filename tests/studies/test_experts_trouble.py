@@ -20,7 +20,7 @@ from sozo.scoring.judges.ledger import read_judgements
 from sozo.studies.experts.asks import asking_size
 from sozo.suite.rubrics.criterion import criterion_rubric
 
-HERE = Path(__file__).parent
+HELPERS = Path(__file__).parents[1] / "helpers"
 KEY = "sk-proj-Vq7/secret+key-0123456789"
 
 
@@ -65,7 +65,8 @@ class Server:
 def start(url, folder, *words):
     variables = environment(OPENAI_API_KEY=KEY, NO_PROXY="127.0.0.1")
     return subprocess.Popen(
-        [sys.executable, HERE / "expert_worker.py", url, folder, *words], env=variables
+        [sys.executable, HELPERS / "expert_worker.py", url, folder, *words],
+        env=variables,
     )
 
 

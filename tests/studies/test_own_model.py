@@ -20,7 +20,7 @@ from sozo.studies.study.plan import plan_lines, study_disk, study_time
 from sozo.studies.study.run import plan
 from sozo.studies.study.steps import study_steps
 from sozo.training.estimates import TINY, architecture_of
-from test_reproduce import change, run, study  # noqa: F401
+from tiny_study import change, run
 
 ANY = ROOT / "recipes" / "any"
 PAPERS = ROOT / "recipes" / "swallow-8b" / "beyond.yaml"
@@ -120,7 +120,7 @@ def test_check_of_a_model_of_ones_own(mini):
     assert (done.returncode, done.stdout) == (0, "Nothing is missing\n")
 
 
-def test_from_nouns_to_page_with_the_model_of_the_command(study):  # noqa: F811
+def test_from_nouns_to_page_with_the_model_of_the_command(study):
     file = study / "recipes" / "reproduce.yaml"
     values = yaml.safe_load(file.read_text("utf-8"))
     for key in ("model", "architecture", "tokens"):

@@ -2,9 +2,9 @@
 
 import pytest
 
+from bad_files import BAD_YAML, one_line
 from sozo.data.errors import UserError
 from sozo.studies.rubric import load_rubric
-from test_readers import BAD_YAML, one_line
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from sozo.studies.study.needs import missing
 from sozo.studies.study.plan import plan_lines, training_of
 from sozo.studies.study.record import Records, State
 from sozo.studies.study.steps import study_rows, study_steps
-from test_reproduce import change, run, study  # noqa: F401
+from tiny_study import change, run
 
 ARMS = {
     "random": {"model": "random", "seeds": [0]},
@@ -34,7 +34,7 @@ ARMS = {
 
 
 @pytest.fixture
-def arms(study):  # noqa: F811
+def arms(study):
     change(study / "recipes" / "reproduce.yaml", seeds=[0, 1], arms=ARMS)
     return study
 
@@ -123,7 +123,7 @@ def test_an_arm_says_over_the_study_what_it_says(arms):
     assert (rows["random"].model, rows["cool@1"].model) == (None, "o/sft-grpo@1")
 
 
-def test_the_papers_study_at_two_seeds(study):  # noqa: F811
+def test_the_papers_study_at_two_seeds(study):
     steps = {step.name: step for step in study_steps(load(study, seeds=[0, 7]))}
     assert len(steps) == 2 * 10 + 1
     assert steps["dpo2@7"].inputs == ("dpo1@7", "dpo1-sample@7")

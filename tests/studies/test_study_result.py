@@ -29,8 +29,8 @@ from sozo.studies.study.result import StudyResult
 from sozo.studies.study.steps import study_rows
 from sozo.studies.study.table11 import HillNumbers, Table11, Table11Row, with_gains
 from sozo.tasks.dat.summary import DatSummary
-from test_control_tasks import study_file
-from test_study_page import Page
+from study_pages import Page
+from tiny_study import study_file
 
 # Differences 1, 2, 3: mean 2, and half of the interval is 4.303 / sqrt(3) = 2.484.
 VALUES = {

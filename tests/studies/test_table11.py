@@ -5,30 +5,12 @@ import re
 
 import pytest
 
-from fakes import Answer, write_answer_table
 from sozo.data.errors import UserError
 from sozo.scoring.statistics.hill import hill_number
 from sozo.studies.study.page import to_markdown
 from sozo.studies.study.result import StudyResult, patterns
 from sozo.studies.study.table11 import table11
-
-
-def write(folder, lists, unusable=0, parts=2):
-    """One usable answer for each (words, score), the unusable ones last, in `parts` parts."""
-    rows = [
-        Answer(str(i), "m", 0, "t", tuple(words), score)
-        for i, (words, score) in enumerate(lists)
-    ]
-    rows += [
-        Answer(f"x{i}", "m", 0, "t", None, None, "format") for i in range(unusable)
-    ]
-    size = -(-len(rows) // parts)
-    for part in range(parts):
-        write_answer_table(
-            folder / "answers" / f"part-{part:05d}.parquet",
-            rows[part * size : (part + 1) * size],
-        )
-    return folder
+from written_tables import write
 
 
 def result(folders, paper_model=None):

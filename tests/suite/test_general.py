@@ -8,6 +8,8 @@ import yaml
 from huggingface_hub import ModelCard
 
 from command_line import sozo
+from model_server import KEY, completion, server
+from pages import cells_of
 from sozo.data.errors import UserError
 from sozo.data.schema import Completion
 from sozo.eval.deliver.model_card import write_card
@@ -23,14 +25,12 @@ from sozo.scoring.endpoint.greeting import GREETING
 from sozo.suite.general.task import FEW, General
 from sozo.tasks import finished_run, refuse_training
 from sozo.tasks.task import Answer, Item
-from test_evaluation_page import cells_of
-from test_sampling_endpoint import KEY, completion, server
 
 TASK = General()
 ITEMS = {item.id: item for item in TASK.items()}
 ASKED = [item for item in ITEMS.values() if "check" in item.columns]
 KNOWN = yaml.safe_load(
-    (Path(__file__).parents[1] / "data" / "general_answers.yaml").read_text("utf-8")
+    (Path(__file__).parents[1] / "files" / "general_answers.yaml").read_text("utf-8")
 )
 FOLDERS = ("before", "after")
 PARTS = "answers/part-*.parquet"

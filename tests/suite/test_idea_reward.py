@@ -6,12 +6,12 @@ import pytest
 
 from fakes import FakeJudge
 from judge_server import completion, serving
+from reward_calls import CALLS
 from sozo.data.errors import UserError
 from sozo.scoring.endpoint.client import Reply
 from sozo.suite.pbig.reward import idea_format_reward, make_idea_reward
 from sozo.suite.rubrics import criteria_of
 from sozo.suite.rubrics.criterion import criteria_rubric
-from test_reward import CALLS
 from two_ranks import run_ranks
 
 CRITERIA = criteria_of("pbig")

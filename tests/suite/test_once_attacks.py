@@ -6,10 +6,10 @@ import shutil
 
 import pytest
 
+from answer_tables import SCORES, refusal, table
 from finished_runs import dat_run
 from sozo.eval.run import score_answers
 from sozo.training.selection import select_pairs, select_top
-from test_selection import SCORES, refusal, table
 from toy_task import Lipogram
 
 pytestmark = pytest.mark.usefixtures("lipogram")

@@ -10,8 +10,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
 from frozen_runs import NOUNS, SECOND, change_config, dat, jcq, sipen
+
+from pages import cells_of, english_text
 from sozo.eval.deliver.model_card import _results
 from sozo.eval.deliver.wandb_results import _values
 from sozo.eval.evaluated import find_evaluated
@@ -25,7 +26,6 @@ from sozo.scoring.measure import LEVEL
 from sozo.scoring.second_encoder import SecondEncoder
 from sozo.tasks import task_types
 from sozo.tasks.view import CARD, FAILURES, PAGE, TERMINAL, WANDB
-from test_evaluation_page import cells_of, english_text
 
 COLUMNS = """
 model base task measure kind unit value low high level p p_corrected n base_n of counted model_value base_value effect

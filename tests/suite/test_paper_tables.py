@@ -9,6 +9,7 @@ from itertools import chain
 import pytest
 
 from fakes import FakeJudge
+from pbig_runs import by_kind
 from sozo.data.errors import UserError
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
@@ -20,7 +21,6 @@ from sozo.scoring.translatable import translatable
 from sozo.suite.pbig.settings import PbigSettings
 from sozo.suite.pbig.task import Pbig
 from sozo.suite.sipen.task import Sipen, SipenSettings
-from test_pbig import by_kind
 from whole_runs import dat_run, jcq_run, sat_run, write
 
 SCORE = Measure("a", 2)

@@ -10,6 +10,8 @@ import pytest
 from browser import CHROMIUM, Browser
 from command_line import check_refused, sozo
 from fakes import FakeJudge
+from model_server import KEY, completion, server
+from pbig_runs import CRITERIA, by_kind, criterion_of, verdict
 from pbig_trial_rule import EXPERTS, rate
 from sozo.data.errors import UserError
 from sozo.eval.evaluated import find_evaluated
@@ -21,13 +23,10 @@ from sozo.suite.pbig.rows import worth
 from sozo.suite.pbig.settings import PbigSettings
 from sozo.suite.pbig.stages import judge_in_stages
 from sozo.suite.pbig.task import Pbig
-from sozo.suite.rubrics import criteria_of
 from sozo.tasks import finished_run, refuse_training
 from sozo.tasks.task import Answer, Item, Row
-from test_sampling_endpoint import KEY, completion, server
 from whole_runs import sat_run
 
-CRITERIA = criteria_of("pbig")
 JUDGING = JudgeSettings(judge_model="j")
 IDEA = {
     "title": "枕",
@@ -35,34 +34,6 @@ IDEA = {
     "implementation": "縫う",
     "differentiation": "軽い",
 }
-KIND = {
-    "good": (4, 3),
-    "vague": (2, 2),
-    "unbuildable": (3, 1),
-}  # specificity and technical validity
-
-
-def verdict(score, reason="r"):
-    return json.dumps({"score": score, "reason": reason, "confidence": 90})
-
-
-def criterion_of(prompt):
-    return next(c for c in CRITERIA if f"Criterion: {c.title}\n" in prompt)
-
-
-def by_kind(prompt):
-    """A judge that knows the trial's ideas: 4 and 3 for a good one, and 2 by every later criterion."""
-    title = re.search(r"Product idea: (.+)\n(?!.*Product idea)", prompt, re.DOTALL)[
-        1
-    ].partition("\n")[0]
-    kind = next(
-        idea.id.rpartition("-")[2] for idea in trial_ideas() if idea.title == title
-    )
-    return verdict(
-        dict(zip(("specificity", "technical_validity"), KIND[kind], strict=True)).get(
-            criterion_of(prompt).name, 2
-        )
-    )
 
 
 def scored(folder, judge, path=None, **values):

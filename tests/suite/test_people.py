@@ -3,19 +3,17 @@
 import csv
 import io
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from command_line import sozo
-from fakes import AXES, FakeNouns, axis_encoder
+from fakes import AXES, axis_encoder
 from judge_server import serving
-from sampling_worker import dat_by
+from sheets import HEADINGS, LISTED, WORDS, command, save, table, written
 from sozo.data.errors import UserError
 from sozo.data.sheet import as_text, read_sheet, write_sheet
-from sozo.eval.cli import run_cli
 from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.embeddings.e5 import E5Encoder
 from sozo.scoring.statistics.reliability import cronbach_alpha
@@ -27,46 +25,7 @@ from sozo.tasks.dat.task import Dat
 from workbooks import cell, workbook
 
 ROOT = Path(__file__).parents[2]
-WORDS = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
-LISTED = "\n".join(f"{k}. {word}" for k, word in enumerate(WORDS, 1))
-HEADINGS = ["participant", *(f"word{k}" for k in range(1, 11))]
 WIDE = [HEADINGS, ["007", *WORDS]]
-
-
-def table(rows, delimiter=",", end="\r\n"):
-    file = io.StringIO()
-    csv.writer(file, delimiter=delimiter, lineterminator=end).writerows(rows)
-    return file.getvalue()
-
-
-def save(path, text, encoding="utf-8"):
-    path.write_bytes(text if isinstance(text, bytes) else text.encode(encoding))
-    return path
-
-
-def written(path, delimiter=","):
-    return list(
-        csv.DictReader(
-            io.StringIO(path.read_bytes().decode("utf-8-sig"), newline=""),
-            delimiter=delimiter,
-        )
-    )
-
-
-def command(monkeypatch, capsys, *words):
-    """The real command in this process, which loads the encoder once: its exit code and what it says in English."""
-    lang = ["--lang", "en"] if words[0] == "people" and "--lang" not in words else []
-    monkeypatch.setattr(sys, "argv", ["sozo", *map(str, words), *lang])
-    with pytest.raises(SystemExit) as done:
-        run_cli()
-    out, err = capsys.readouterr()
-    return done.value.code, out, err
-
-
-@pytest.fixture
-def fake():
-    """A task by whose encoder any two words of AXES are exactly 1 apart."""
-    return dat_by(DatScorer(FakeNouns(AXES), axis_encoder()))
 
 
 KINDS = {

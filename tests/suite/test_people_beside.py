@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from sheets import WORDS, command, save, table
 from sozo.data.errors import UserError
 from sozo.scoring.measure import Measure
 from sozo.suite.people.beside import beside
@@ -12,7 +13,6 @@ from sozo.suite.people.lists import people_words
 from sozo.suite.people.scores import score_written
 from sozo.tasks import Dat
 from sozo.tasks.dat.scorer import DatSettings
-from test_people import WORDS, command, save, table
 
 # A list that only people's rule takes: commas, a noun of people's checker, a word that is none.
 LENIENT = "、".join(["自由", "走る", *WORDS[:7]])

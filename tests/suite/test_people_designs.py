@@ -8,12 +8,12 @@ from scipy.stats import t as student
 from scipy.stats import ttest_ind
 
 from fakes import AXES
+from sheets import save, table, written
 from sozo.data.errors import UserError
 from sozo.scoring.measure import Measure
 from sozo.scoring.statistics.reliability import icc
 from sozo.suite.people.command import PeopleOptions, score_people
 from sozo.suite.people.designs import compared, wide_scores
-from test_people import fake, save, table, written  # noqa: F401
 
 # Student's sleep data as R has it: hours gained by ten patients with each of two drugs.
 FIRST = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
@@ -117,7 +117,7 @@ def test_who_lacks_a_score_is_left_out_and_one_time_has_no_table():
     assert comparisons(one, pd.Series("walk", one.index), HOURS) == []
 
 
-def test_a_study_s_table_paragraph_and_wide_file(fake, tmp_path):  # noqa: F811
+def test_a_study_s_table_paragraph_and_wide_file(fake, tmp_path):
     ten = "、".join(AXES[:10])
     rows = [["ID", "条件", "前", "後"]]
     rows += [[f"s{k}", "walk" if k < 4 else "sit", ten, ten] for k in range(8)]
@@ -156,7 +156,7 @@ def test_a_study_s_table_paragraph_and_wide_file(fake, tmp_path):  # noqa: F811
     ],
 )
 def test_the_paragraph_tells_of_the_tests_that_were_made_alone(
-    fake,  # noqa: F811
+    fake,
     tmp_path,
     headings,
     group,
@@ -186,7 +186,7 @@ def study(folder, *, group="条件", age=None, ids=None):
     return save(folder / "p.csv", table(rows))
 
 
-def summary(fake, file, folder, *correlate, lang="en", **options):  # noqa: F811
+def summary(fake, file, folder, *correlate, lang="en", **options):
     score_people(
         fake, file, folder, PeopleOptions(**options), correlate=list(correlate)
     )
@@ -228,7 +228,7 @@ def test_correlations_are_r_s_and_corrected_for_their_number():
     )
 
 
-def test_ages_are_numbers_and_what_is_none_is_told_by_row(fake, tmp_path):  # noqa: F811
+def test_ages_are_numbers_and_what_is_none_is_told_by_row(fake, tmp_path):
     text = summary(fake, study(tmp_path, age="-99"), tmp_path / "out", "年齢")
     assert "With 年齢 there is none (all values are equal), n = 7." in text
     wide = written(tmp_path / "out/wide.csv")
@@ -244,7 +244,7 @@ def test_ages_are_numbers_and_what_is_none_is_told_by_row(fake, tmp_path):  # no
         summary(fake, study(tmp_path), tmp_path / "no", "背")
 
 
-def test_the_paragraph_is_sentences_in_both_languages(fake, tmp_path):  # noqa: F811
+def test_the_paragraph_is_sentences_in_both_languages(fake, tmp_path):
     file = study(tmp_path)
     text = summary(fake, file, tmp_path / "out", "年齢", group="条件")
     paragraph = text.split("~~~text\n")[1]
@@ -263,7 +263,7 @@ def test_the_paragraph_is_sentences_in_both_languages(fake, tmp_path):  # noqa: 
     assert "all values are equal" not in japanese
 
 
-def test_the_figure_is_there_for_print(fake, tmp_path):  # noqa: F811
+def test_the_figure_is_there_for_print(fake, tmp_path):
     summary(fake, study(tmp_path), tmp_path / "out", "年齢", group="条件")
     svg = (tmp_path / "out/figure.svg").read_text("utf-8")
     for text in ("walk", "sit", "前", "後", "年齢"):
@@ -273,7 +273,7 @@ def test_the_figure_is_there_for_print(fake, tmp_path):  # noqa: F811
     assert page.count("<svg") == 1
 
 
-def test_what_the_sheet_may_mean_is_told(fake, tmp_path):  # noqa: F811
+def test_what_the_sheet_may_mean_is_told(fake, tmp_path):
     ids = ["S03", "S3", "5", "5番", "a", "b", "c", "d"]
     text = summary(fake, study(tmp_path, ids=ids), tmp_path / "out")
     assert "To compare the groups of the column 条件: --group 条件" in text
@@ -290,7 +290,7 @@ def test_what_the_sheet_may_mean_is_told(fake, tmp_path):  # noqa: F811
         summary(fake, file, tmp_path / "no")
 
 
-def test_two_rows_of_one_person_are_told_by_their_numbers(fake, tmp_path):  # noqa: F811
+def test_two_rows_of_one_person_are_told_by_their_numbers(fake, tmp_path):
     text = study(tmp_path).read_text("utf-8").splitlines()
     file = save(tmp_path / "twice.csv", "\r\n".join([*text, text[3]]))
     says = r"row 10: has the ID of row 4, and lists of the same questions; leave one"
@@ -306,7 +306,7 @@ def test_one_comparison_is_not_corrected():
 
 
 def test_a_questionnaire_in_the_folder_is_joined_and_who_lacks_what_is_told(
-    fake,  # noqa: F811
+    fake,
     tmp_path,
 ):
     folder = tmp_path / "answers"

@@ -2,10 +2,10 @@
 
 import pytest
 
+from sheets import WORDS, save, table
 from sozo.data.errors import UserError
 from sozo.data.sheet import read_sheet
 from sozo.suite.people.lists import people_words, read_written
-from test_people import WORDS, save, table
 
 ROMAN = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X"]
 ONE_SIGN = "ⅠⅡⅢⅣⅤⅥⅦⅧⅨⅩ"

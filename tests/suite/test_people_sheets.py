@@ -5,11 +5,11 @@ import json
 import pytest
 
 from fakes import AXES
+from sheets import LISTED, WORDS, save, table, written
 from sozo.data.errors import UserError
 from sozo.data.sheet import read_sheet
 from sozo.suite.people.command import PeopleOptions, score_people
 from sozo.suite.people.lists import people_words, read_written
-from test_people import HEADINGS, LISTED, WORDS, command, fake, save, table, written  # noqa: F401
 
 KANJI = "一二三四五六七八九十"
 CIRCLED = "①②③④⑤⑥⑦⑧⑨⑩"
@@ -571,7 +571,7 @@ def test_an_export_is_two_lists_of_two_people(kind, tmp_path):
     assert lists["words"].tolist() == [WORDS, WORDS[:8] if kind == "r" else WORDS]
 
 
-def test_rows_that_are_no_lists_are_kept_without_a_score_and_told(fake, tmp_path):  # noqa: F811
+def test_rows_that_are_no_lists_are_kept_without_a_score_and_told(fake, tmp_path):
     ten = "、".join(AXES[:10])
     text = qualtrics().replace(LISTED, ten).replace("、".join(WORDS), ten)
     score_people(
@@ -668,7 +668,7 @@ def test_dates_are_nobody_whatever_they_are_called(tmp_path):
         assert lists_of(tmp_path, text)["participant"].tolist() == [number]
 
 
-def test_headings_and_refused_words_have_no_meaning_on_the_page(fake, tmp_path):  # noqa: F811
+def test_headings_and_refused_words_have_no_meaning_on_the_page(fake, tmp_path):
     words = "\n".join(["<img src=x>", "[a](b)", "\x1b[31mred", *AXES[:10]])
     text = table(
         [["participant", "<script>x</script> \x1b[31m"], ["1", words], ["2", words]]
@@ -687,7 +687,7 @@ def test_headings_and_refused_words_have_no_meaning_on_the_page(fake, tmp_path):
 
 
 def test_a_list_in_one_piece_is_not_called_short_without_a_word_on_the_reader(
-    fake,  # noqa: F811
+    fake,
     tmp_path,
 ):
     glued = "".join(AXES[:10])
@@ -817,7 +817,7 @@ def test_a_word_that_could_be_a_mark_stays(text, words):
     assert people_words(text) == words
 
 
-def test_one_remark_does_not_make_a_column_of_lists(tmp_path, fake):  # noqa: F811
+def test_one_remark_does_not_make_a_column_of_lists(tmp_path, fake):
     heads = ["ResponseId", *(f"Q5_{k}" for k in range(1, 11)), "Q7"]
     rows = [
         [str(k), *WORDS[:10], "犬、猫、鳥、山、海、空、雲とも" if k == 1 else ""]

@@ -7,10 +7,10 @@ import json
 
 import pytest
 
+from sheets import WORDS, save, table
 from sozo.data.errors import UserError
 from sozo.data.sheet import read_sheet
 from sozo.suite.people.lists import read_written
-from test_people import WORDS, save, table
 
 TEN = "\n".join(WORDS)
 OTHER = "、".join(WORDS[::-1])

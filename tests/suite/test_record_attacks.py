@@ -5,21 +5,19 @@ import shutil
 
 import pytest
 
+from answer_tables import table
 from fakes import AXES, list_text
 from finished_runs import jcq_run
 from grpo_runs import ROOT, flags
+from once import METHODS, answered, dat, targets, train
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.run import run_task
 from sozo.models.settings import GeneratorSettings
-from sozo.models.trained_on import YES, target
-from sozo.tasks import task_types
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.training.arguments import GrpoArguments
 from sozo.training.config import parse
 from sozo.training.grpo import GrpoSettings, train_grpo
-from test_list_attacks import METHODS, answered, dat, train
-from test_selection import table
 from toy_task import Lipogram
 
 pytestmark = pytest.mark.usefixtures("lipogram")
@@ -103,15 +101,6 @@ def measured(model, folder):
     loaded = json.loads((folder / "config.json").read_text("utf-8"))["loaded"]
     (evaluated,) = find_evaluated([str(folder)])
     return set(leaves(loaded["trained_on"])), targets(evaluated.trainings)
-
-
-def targets(trainings, said=YES):
-    """The tasks whose first measure training went for; or those of which that is not so, or not known."""
-    return {
-        task.name
-        for task in task_types().values()
-        if target(trainings, task, task.measures[0]) == said
-    }
 
 
 def unknown(said):

@@ -4,8 +4,8 @@ import io
 from contextlib import redirect_stdout
 
 import pytest
-
 from frozen_runs import dat
+
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.findings import findings
 from sozo.eval.report import contents

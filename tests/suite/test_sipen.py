@@ -9,14 +9,16 @@ from dataclasses import asdict
 
 import pytest
 
+from model_server import KEY, completion, server
 from sipen_paper import paper_answers, paper_items
+from sipen_runs import run_of, truthful
 from sozo.data.errors import UserError
-from sozo.data.jsonl import write_objects, write_records
+from sozo.data.jsonl import write_objects
 from sozo.data.published import load, load_text
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
-from sozo.eval.run import run_task, score_answers
+from sozo.eval.run import run_task
 from sozo.models.settings import GeneratorSettings
 from sozo.scoring.statistics import compare_paired
 from sozo.suite.sipen.items import (
@@ -35,7 +37,6 @@ from sozo.suite.sipen.run_result import CONTROLS
 from sozo.suite.sipen.task import Sipen, SipenSettings
 from sozo.tasks import refuse_training
 from sozo.tasks.task import Item
-from test_sampling_endpoint import KEY, completion, server
 
 REPLIES = {
     "Yes": [
@@ -80,21 +81,6 @@ REPLIES = {
     ],
 }
 PAPER_MODELS = [row["model"] for row in load("sipen_accuracy")]
-
-
-def run_of(folder, texts, *, items=None, source="m", **settings):
-    """A finished run in `folder`; `texts` is item id -> text, or a function of an item."""
-    if items is not None:
-        write_records(folder / "items.jsonl", items)
-        settings["sipen_items"] = str(folder / "items.jsonl")
-    task = Sipen(SipenSettings(**settings))
-    answer = texts if callable(texts) else lambda item: texts[item.id]
-    rows = (
-        {"id": f"{item.id}#0", "item": item.id, "text": answer(item)}
-        for item in task.asked
-    )
-    write_objects(folder / "answers.jsonl", rows)
-    return score_answers(task, folder / "answers.jsonl", folder / source, source=source)
 
 
 def percent(share):
@@ -230,12 +216,6 @@ def test_a_constant_answer_is_called_constant(tmp_path, answer):
     ].read_text("utf-8")
     assert f"{answer}!" in page
     assert "常に同じ回答" in page
-
-
-def truthful(item):
-    """The gold answer: of a hypothesis the implicature."""
-    words = dict(zip(ANSWERS, FORMS["sipen-ja-v2"].options, strict=True))
-    return words[CONTROL.get(item.direction, NO)]
 
 
 def mistaken_about(premises):

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from finding_rows import rows_of, states
+from sipen_runs import run_of, truthful
 from sozo.eval.evaluated import find_evaluated
+from sozo.eval.findings import HIGHER, LOWER, NO_INTERVAL, NOT_APART
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.suite.sipen.items import (
     CONTROL,
@@ -19,8 +22,6 @@ from sozo.suite.sipen.items import (
     SipenItem,
     trial_items,
 )
-from test_findings import HIGHER, LOWER, NO_INTERVAL, NOT_APART, rows_of, states
-from test_sipen import run_of, truthful
 
 SHORTCUTS = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks/shortcuts.py"))
 shortcuts, without_reading = SHORTCUTS["shortcuts"], SHORTCUTS["without_reading"]

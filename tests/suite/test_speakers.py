@@ -2,11 +2,11 @@
 
 import pytest
 
+from sheets import command, save, table, written
 from sozo.data.errors import UserError
 from sozo.scoring.nouns import make_noun_checker
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
-from test_people import command, save, table, written
 
 STEMS = "幸せ 平和 自由 健康 元気 孤独 不安 親切 便利 静寂 憂鬱 真っ赤 永遠 暇 必要"
 NOUNS_IN_SA = "優しさ 楽しさ 美しさ 強さ 速さ 豊かさ 大切さ 高さ 赤さ 元気さ 貧しさ"

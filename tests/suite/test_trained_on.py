@@ -7,6 +7,7 @@ import pytest
 
 from fakes import AXES, list_text
 from grpo_runs import ROOT, flags
+from once import answered, dat, targets, train
 from sozo.data.errors import UserError
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.run import run_task
@@ -27,8 +28,6 @@ from sozo.tasks.jcq.task import Jcq
 from sozo.training.arguments import SftArguments
 from sozo.training.config import parse
 from sozo.training.sft_dpo import SftSettings
-from test_list_attacks import answered, dat, train
-from test_record_attacks import targets
 from toy_task import Lipogram
 
 UNKNOWN = dict.fromkeys(("task", "measure", "encoder", "judge", "by"), NOT_RECORDED)

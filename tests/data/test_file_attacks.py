@@ -1,0 +1,310 @@
+"""Files that no one meant: pipes, tables of some KB that unpack to gigabytes, flipped bytes, names that are no UTF-8.
+
+Each is one line, at once and in little memory, wherever such a file is opened.
+"""
+
+import gzip
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bombs import BOMBS
+from command_line import sozo
+from fakes import list_text
+from sozo.data.errors import UserError
+from sozo.data.jsonl import read_objects
+from sozo.data.record import read_json
+from sozo.data.schema import iter_tables, part_paths, write_columns
+from sozo.data.settings import read_yaml
+from sozo.eval.answered import read_answers
+from sozo.scoring.embeddings.vector_file import VectorFile
+from sozo.scoring.embeddings.word_vectors import WordVectors
+from sozo.scoring.endpoint.profile import read_profile
+from sozo.scoring.judges.ledger import Ledger, read_judgements
+from sozo.scoring.languages import read_nouns
+from sozo.tasks.answer_files import read_answers_file
+from sozo.tasks.dat.scorer import DatSettings
+from sozo.tasks.dat.task import Dat
+
+WORDS = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
+L = list_text(WORDS)
+SECONDS = 90
+MOST = 600 << 20  # bytes that the process may grow by
+
+
+@pytest.fixture(autouse=True)
+def at_once():
+    """What hangs fails."""
+
+    def late(*_):
+        raise AssertionError(f"took more than {SECONDS} seconds")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def one_line(function, *arguments):
+    with pytest.raises(UserError) as told:
+        function(*arguments)
+    assert "\n" not in str(told.value)
+    return str(told.value)
+
+
+# --- pipes ---
+
+PIPES = {
+    "config.json": read_json,
+    "a.yaml": read_yaml,
+    "p.yaml": lambda path: read_profile(str(path)),
+    "nouns.txt": lambda path: read_nouns(str(path)),
+    "answers.jsonl": lambda path: list(read_answers_file(path)),
+    "answers.json": lambda path: list(read_answers_file(path)),
+    "answers.parquet": lambda path: list(read_answers_file(path)),
+    "part-00000.parquet": lambda path: list(iter_tables(path)),
+    "part-00001.parquet": lambda path: list(iter_tables(path.parent)),
+    "judgements.jsonl": lambda path: read_judgements(path, ()),
+    "own.jsonl": lambda path: Ledger(path, ()),
+    "glove.txt": lambda path: VectorFile(str(path)),
+    "glove.gz": lambda path: VectorFile(str(path)),
+    "rows.jsonl": lambda path: list(read_objects(path)),
+}
+
+
+@pytest.mark.parametrize("name", PIPES)
+def test_a_pipe_is_no_file(name, tmp_path):
+    os.mkfifo(tmp_path / name)
+    assert name in one_line(PIPES[name], tmp_path / name)
+
+
+@pytest.mark.suite
+@pytest.mark.parametrize("name", ["s.csv", "s.xlsx", "s.tsv"])
+def test_a_pipe_is_no_sheet(name, tmp_path):
+    from sozo.data.sheet import read_sheet
+
+    os.mkfifo(tmp_path / name)
+    assert name in one_line(read_sheet, tmp_path / name)
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / "a.csv")
+    assert "a.csv" in one_line(read_sheet, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["report", "{}"],
+        ["compare", "{}", "{}"],
+        ["score", "dat", "{}"],
+        ["train", "grpo", "--config", "{}/config.json"],
+        ["answers", "{}"],
+    ],
+)
+def test_a_run_whose_config_is_a_pipe(words, tmp_path):
+    run = tmp_path / "run"
+    (run / "answers").mkdir(parents=True)
+    os.mkfifo(run / "config.json")
+    (run / "metrics.json").write_text("{}")
+    done = sozo(tmp_path, *(word.format(run) for word in words))
+    assert "Traceback" not in done.stderr
+    assert done.returncode != 0
+
+
+# --- tables that unpack to gigabytes ---
+
+
+@pytest.mark.parametrize("kind", BOMBS)
+def test_a_table_that_unpacks_to_gigabytes(kind, tmp_path):
+    script = f"""
+import sys; sys.path.insert(0, {str(Path(__file__).parents[1] / "helpers")!r})
+from pathlib import Path
+from bombs import BOMBS
+BOMBS[{kind!r}](Path({str(tmp_path / "b.parquet")!r}))
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
+    path = tmp_path / "b.parquet"
+    assert path.stat().st_size < 8 << 20
+    script = f"""
+import resource, sys
+from pathlib import Path
+from sozo.data.errors import UserError
+from sozo.tasks.answer_files import read_answers_file
+from sozo.data.schema import iter_tables
+import pyarrow.parquet, json
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+path = Path({str(path)!r})
+try:
+    n = sum(1 for _ in read_answers_file(path))
+    said = f"{{n}} rows"
+except UserError as error:
+    said = str(error)
+grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+print(json.dumps([said, grown << 10]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    said, grew = json.loads(done.stdout)
+    assert "b.parquet" in said
+    assert "unpacks to" in said
+    assert grew < MOST
+
+
+def test_a_table_of_ours_is_bounded_too(tmp_path):
+    path = tmp_path / "part-00000.parquet"
+    text = "あ" * (1 << 20)
+    columns = {"id": ["a"], "text": [text], "source": ["x"]}
+    write_columns(path, columns)
+    (table,) = iter_tables(path)
+    assert table["text"][0].as_py() == text
+    schema = pq.read_schema(path)
+    rows = pa.Table.from_pylist(
+        [{"id": str(k), "text": "a" * (64 << 20), "source": "x"} for k in range(1)]
+        * 16,
+        schema,
+    )
+    pq.write_table(rows, path, compression="zstd", use_dictionary=False)
+    assert "unpacks to" in one_line(lambda: list(iter_tables(path)))
+
+
+def test_a_large_table_that_is_large_on_the_disk_is_read(tmp_path):
+    draw = random.Random(0)
+    texts = ["".join(draw.choices("犬猫海山川", k=200)) for _ in range(20_000)]
+    pq.write_table(pa.table({"text": texts}), tmp_path / "t.parquet")
+    assert sum(1 for _ in read_answers_file(tmp_path / "t.parquet")) == 20_000
+
+
+def test_vectors_that_unpack_to_gigabytes(tmp_path):
+    path = tmp_path / "glove.gz"
+    with gzip.open(path, "wb", 9) as file:
+        for _ in range(512):
+            file.write(b"0" * (1 << 20))
+    assert path.stat().st_size < 1 << 20
+    assert "glove.gz" in one_line(VectorFile, str(path))
+
+
+# --- flipped bytes ---
+
+
+def flips(content, path, read):
+    """Every reading of a file with one flipped bit is a value or one line."""
+    draw = random.Random(1)
+    for _ in range(120):
+        damaged = bytearray(content)
+        place = draw.randrange(len(damaged))
+        damaged[place] ^= 1 << draw.randrange(8)
+        path.write_bytes(damaged)
+        try:
+            read()
+        except UserError as error:
+            assert "\n" not in str(error)  # noqa: PT017
+
+
+def test_flipped_bits_of_a_table(tmp_path):
+    path = tmp_path / "part-00000.parquet"
+    columns = {"id": list("abc"), "text": [L] * 3, "source": ["犬"] * 3}
+    write_columns(path, columns)
+    task = Dat(DatSettings(noun_checker="jumandic"))
+    flips(path.read_bytes(), path, lambda: read_answers(task, path, None))
+
+
+def test_flipped_bits_of_anybodys_table(tmp_path):
+    path = tmp_path / "f.parquet"
+    pq.write_table(pa.table({"text": [L] * 3, "id": list("abc")}), path)
+    flips(path.read_bytes(), path, lambda: list(read_answers_file(path)))
+
+
+def test_flipped_bits_of_lines(tmp_path):
+    path = tmp_path / "f.jsonl"
+    line = json.dumps({"text": L, "id": "a"}, ensure_ascii=False).encode()
+    flips(line, path, lambda: list(read_answers_file(path)))
+
+
+def test_flipped_bits_of_json(tmp_path):
+    path = tmp_path / "config.json"
+    content = json.dumps({"settings": {"犬": [1, 2.5, None]}}, ensure_ascii=False)
+    flips(content.encode(), path, lambda: read_json(path))
+
+
+class Axis:
+    name, revision = "axis", "1"
+
+    def encode(self, words):
+        return np.tile(np.arange(1, 9, dtype=np.float32), (len(words), 1))
+
+
+def test_flipped_bits_of_a_cache_of_vectors(tmp_path):
+    words = [f"語{k}" for k in range(200)]
+    vectors = WordVectors(Axis(), tmp_path)
+    right = vectors.unit(words)
+    path = vectors._disk.path
+    draw, content = random.Random(2), path.read_bytes()
+    for _ in range(60):
+        damaged = bytearray(content)
+        for _ in range(20):
+            damaged[draw.randrange(len(damaged))] ^= 1 << draw.randrange(8)
+        path.write_bytes(damaged)
+        for suffix in ("-wal", "-shm", "-journal"):
+            Path(f"{path}{suffix}").unlink(missing_ok=True)
+        try:
+            unit = WordVectors(Axis(), tmp_path).unit(words)
+        except UserError as error:
+            assert "\n" not in str(error)  # noqa: PT017
+            continue
+        assert np.abs(np.linalg.norm(unit, axis=1) - 1).max() < 1e-2
+        assert unit.shape == right.shape
+
+
+def test_a_cache_with_a_blob_of_another_size(tmp_path):
+    vectors = WordVectors(Axis(), tmp_path)
+    vectors.rows(["犬", "海"])
+    with sqlite3.connect(vectors._disk.path) as db:
+        db.execute("UPDATE vectors SET vector = ? WHERE word = '犬'", (b"abc",))
+    assert WordVectors(Axis(), tmp_path).unit(["海", "犬"]).shape == (2, 8)
+
+
+# --- names that are no UTF-8 ---
+
+ODD = os.fsdecode(b"\xff\xfe.jsonl")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["score", "dat", ODD, "--noun-checker", "jumandic", "--output", "out"],
+        ["score", "dat", "{none}" + ODD, "--output", "out"],
+        ["score", "dat", "good.jsonl", "--noun-checker", "jumandic", "--output", ODD],
+        ["score", "dat", "good.jsonl", "--source", ODD, "--output", "out"],
+        ["report", ODD],
+        ["train", "grpo", "--config", ODD],
+        ["run", "--model", ODD, "--tasks", "dat", "--output", "out"],
+        ["people", ODD, "--output", "out"],
+        ["words", ODD],
+    ],
+)
+def test_a_name_that_is_no_utf8_is_a_line_or_a_result(words, tmp_path):
+    for name in (ODD, "good.jsonl"):
+        (tmp_path / name).write_text(json.dumps({"text": L}) + "\n", "utf-8")
+    done = sozo(tmp_path, *words)
+    assert "Traceback" not in done.stderr, done.stderr[-600:]
+    if done.returncode:
+        assert done.stderr.count("\n") <= 2
+
+
+def test_a_part_whose_name_is_no_utf8(tmp_path):
+    path = tmp_path / os.fsdecode(b"part-\xff.parquet")
+    write_columns(path, {"id": ["a"], "text": [L], "source": ["x"]})
+    assert part_paths(tmp_path) == [path]
+    task = Dat(DatSettings(noun_checker="jumandic"))
+    assert [a.text for a in read_answers(task, path, None)] == [L]

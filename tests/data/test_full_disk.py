@@ -1,0 +1,290 @@
+"""A disk without room is one line with the place, the free and the needed bytes; what was written before is safe."""
+
+import errno
+import json
+import os
+import re
+import shutil
+import subprocess
+from contextlib import suppress
+
+import numpy as np
+import pytest
+import torch
+from peft import LoraConfig, get_peft_model
+from safetensors.torch import save_file
+from transformers import AutoModelForCausalLM
+
+import warm
+from fakes import AXES, list_text
+from grpo_runs import environment, recipe, run
+from judgements import OK, RUBRICS
+from scripted_grpo import scripted
+from sozo.data.errors import UserError
+from sozo.data.record import check_room, room, write_json, write_whole
+from sozo.data.run_folder import lock
+from sozo.data.wandb_run import last_checkpoint
+from sozo.models.weights import merge_adapter
+from sozo.scoring.embeddings.word_vectors import WordVectors
+from sozo.scoring.judges.ledger import Ledger, read_judgements
+from sozo.training.grpo_trainer import MixTrainer
+from sozo.training.tracking import RunRecorder, saved_bytes
+
+FULL = r"the disk is full: [\d,]+ bytes are free, (at least )?[\d,]+ are needed; free some space and run the same"
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """Makes a disk of so many bytes, which is taken away after the test; skips where that is not allowed."""
+    folders = []
+
+    def make(size):
+        folder = tmp_path / "disk"
+        folder.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            pytest.skip("no right to mount a disk")
+        folders.append(folder)
+        return folder
+
+    yield make
+    for folder in folders:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_a_file_says_where_and_how_much(disk):
+    folder = disk(64 * 1024)
+    write_whole(folder / "first", b"a" * 20_000)
+    with pytest.raises(UserError, match=FULL) as error:
+        write_whole(folder / "second", b"b" * 60_000)
+    text = str(error.value)
+    assert text.startswith(f"{folder}/second: ")
+    free, needed = (
+        int(number.replace(",", ""))
+        for number in re.findall(r"[\d,]+(?= bytes are| are needed)", text)
+    )
+    assert (free, needed) == (64 * 1024 - 20_480, 60_000)
+    assert [path.name for path in folder.iterdir()] == ["first"]
+    write_json(folder / "third", {"small": 1})
+
+
+def test_a_folder_that_is_not_there_yet(disk):
+    folder = disk(64 * 1024)
+    check_room(folder / "a" / "b", 60_000)
+    with pytest.raises(UserError, match=FULL):
+        check_room(folder / "a" / "b", 70_000)
+    assert not list(folder.iterdir())
+
+
+def big(folder):
+    return {
+        "torch": lambda: torch.save({"weight": torch.zeros(100_000)}, folder / "a.pt"),
+        "safetensors": lambda: save_file(
+            {"weight": torch.zeros(100_000)}, folder / "a.safetensors"
+        ),
+        "python": lambda: (folder / "a").write_bytes(bytes(100_000)),
+    }
+
+
+@pytest.mark.parametrize("by", ["torch", "safetensors", "python"])
+def test_a_disk_that_fills_all_the_same(by, disk):
+    folder = disk(64 * 1024)
+    with pytest.raises(UserError, match=FULL), room(folder, 1000):
+        big(folder)[by]()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("a bug"), OSError(errno.EACCES, "denied"), RuntimeError("CUDA error")],
+)
+def test_other_errors_are_left_alone(error, tmp_path):
+    with pytest.raises(type(error)) as caught, room(tmp_path, 1):
+        raise error
+    assert caught.value is error
+
+
+def test_a_quota_is_a_full_disk(tmp_path):
+    with pytest.raises(UserError, match=FULL), room(tmp_path, 1):
+        raise OSError(errno.EDQUOT, "Disk quota exceeded")
+
+
+def test_a_ledger_keeps_its_lines(disk):
+    folder = disk(64 * 1024)
+    with (
+        Ledger(folder / "j.jsonl", RUBRICS) as ledger,
+        pytest.raises(UserError, match=f"j.jsonl: {FULL}"),
+    ):
+        any(ledger.append(OK) for _ in range(10_000))
+    kept = read_judgements(folder / "j.jsonl", RUBRICS)
+    assert len(kept) > 100
+    assert set(map(repr, kept)) == {repr(OK)}
+
+
+def test_a_line_that_the_disk_takes_half_of(tmp_path, monkeypatch):
+    with Ledger(tmp_path / "j.jsonl", RUBRICS) as ledger:
+        ledger.append(OK)
+        write = os.write
+        monkeypatch.setattr(os, "write", lambda file, line: write(file, line[:10]))
+        with pytest.raises(UserError, match=f"j.jsonl: {FULL}"):
+            ledger.append(OK)
+        monkeypatch.undo()
+    assert read_judgements(tmp_path / "j.jsonl", RUBRICS) == [OK]
+
+
+def test_a_folder_is_not_begun_on_a_disk_without_a_byte(disk):
+    folder = disk(64 * 1024)
+    with suppress(OSError):
+        (folder / "all").write_bytes(bytes(100_000))
+    with pytest.raises(UserError, match=f"run: {FULL}"):
+        lock(folder / "run")
+
+
+def test_vectors_that_are_kept_for_the_next_run(disk):
+    folder = disk(256 * 1024)
+    vectors = WordVectors(Wide(), cache_dir=folder / "vectors")
+    with pytest.raises(UserError, match=rf"{folder}/vectors/wide.*sqlite: {FULL}"):
+        vectors.unit([f"語{k}" for k in range(2000)])
+
+
+class Wide:
+    """An encoder of 256 numbers a word."""
+
+    name, revision = "wide", "1"
+
+    def encode(self, words):
+        return (
+            np.random.default_rng(0)
+            .standard_normal((len(words), 256))
+            .astype(np.float32)
+        )
+
+
+@pytest.mark.usefixtures("forked_modules")
+def test_a_merged_adapter(disk, mini, tmp_path, capfd):
+    adapter = get_peft_model(
+        AutoModelForCausalLM.from_pretrained(mini),
+        LoraConfig(target_modules="all-linear"),
+    )
+    adapter.save_pretrained(tmp_path / "adapter")
+    folder = disk(64 * 1024)
+    with pytest.raises(UserError, match="the lines above say why"):
+        merge_adapter(str(tmp_path / "adapter"), folder / "merged", "float32")
+    assert re.search(f"{folder}/merged: {FULL}", capfd.readouterr().err)
+
+
+def checkpoint_size(folder):
+    return sum(path.stat().st_size for path in last_checkpoint(folder).rglob("*"))
+
+
+@pytest.mark.parametrize("optim", ["adamw_torch", "sgd"])
+def test_what_a_checkpoint_needs_is_known_before_it_is_written(optim, tmp_path):
+    settings = {"save_strategy": "steps", "save_steps": 1, "optim": optim}
+    trainer = scripted(
+        tmp_path, [list_text(AXES[:10])] * 2, [pay], MixTrainer, **settings
+    )
+    trainer.model.resize_token_embeddings(
+        20_000
+    )  # else files' heads would weigh as much
+    recorder = RunRecorder()
+    trainer.add_callback(recorder)
+    recorder.needed = saved_bytes(trainer, states=True)
+    trainer.train()
+    assert 0.9 < recorder.needed / checkpoint_size(tmp_path) < 1
+    assert recorder.needed == saved_bytes(trainer, states=False) * (
+        3 if optim == "adamw_torch" else 1
+    )
+
+
+def test_no_checkpoint_is_begun_without_room(tmp_path):
+    settings = {"save_strategy": "steps", "save_steps": 2, "max_steps": 3}
+    trainer = scripted(
+        tmp_path, [list_text(AXES[:10])] * 2, [pay], MixTrainer, **settings
+    )
+    recorder = RunRecorder()
+    trainer.add_callback(recorder)
+    recorder.needed = 10**18
+    with pytest.raises(UserError, match=f"{tmp_path}: {FULL}"):
+        trainer.train()
+    assert trainer.state.global_step == 2
+    assert not list(tmp_path.glob("checkpoint-*"))
+
+
+def pay(completions, **kwargs):
+    return [float(number) for number in range(len(completions))]
+
+
+def trained(folder, mini, **settings):
+    command = recipe(
+        model_name_or_path=mini,
+        output_dir=folder / "out",
+        report_to="none",
+        save_steps=2,
+        **settings,
+    )
+    return run(command, folder.parent)
+
+
+@pytest.mark.slow
+def test_a_training_looks_for_room_before_it_starts_and_before_each_save(
+    disk, mini, tmp_path
+):
+    # A checkpoint of the mini model is smaller than what TRL's own files may take.
+    model = AutoModelForCausalLM.from_pretrained(mini)
+    model.resize_token_embeddings(20_000)
+    mini = shutil.copytree(mini, tmp_path / "wide")
+    model.save_pretrained(mini)
+    (tmp_path / "roomy").mkdir()
+    assert trained(tmp_path / "roomy", mini, max_steps=4).returncode == 0
+    size = checkpoint_size(tmp_path / "roomy" / "out")
+
+    folder = disk(5 * size)
+    # Room for one checkpoint, and not for the next beside it.
+    (folder / "other").write_bytes(bytes(int(3.4 * size)))
+    done = trained(folder, mini, max_steps=4)
+    (line,) = (line for line in done.stderr.splitlines() if "disk" in line)
+    assert done.returncode == 2
+    assert re.match(rf"error: {folder}/out: {FULL}", line)
+    needed = int(re.search(r"([\d,]+) are needed", line)[1].replace(",", ""))
+    assert 0.8 * size < needed < size
+    assert last_checkpoint(folder / "out").name == "checkpoint-2"
+    assert "Traceback" not in done.stderr
+
+    (folder / "more").write_bytes(bytes(int(0.3 * size)))
+    done = trained(folder, mini, max_steps=4)
+    assert done.returncode == 2
+    assert re.search(rf"^error: {folder}/out: {FULL}", done.stderr, re.MULTILINE)
+    assert "step " not in done.stdout
+
+    (folder / "other").unlink()
+    done = trained(folder, mini, max_steps=4)
+    assert done.returncode == 0, done.stderr
+    assert (
+        json.loads((folder / "out" / "metrics.json").read_text())["train_loss"]
+        is not None
+    )
+
+
+@pytest.mark.slow
+def test_the_line_stands_last_under_a_launcher_of_one_process(tmp_path):
+    launch = ("--num_processes", "1", "--cpu")
+    done = run(recipe("--lerning_rate", "1", launch=launch), tmp_path)
+    assert done.returncode != 0
+    assert "Error" in done.stderr  # the launcher's own traceback
+    last = "error: unknown setting: lerning_rate (did you mean learning_rate?)"
+    assert done.stderr.splitlines()[-1] == last
+
+
+def test_nobody_is_told_of_wandb_sync_who_did_not_ask_for_wandb(mini, tmp_path):
+    command = recipe(
+        model_name_or_path=mini, output_dir="out", max_steps=1, save_strategy="no"
+    )
+    alone = {
+        name: value
+        for name, value in environment().items()
+        if not name.startswith("WANDB_")
+    }
+    alone["HOME"] = str(tmp_path)  # where no login is
+    done = warm.run(command, cwd=tmp_path, env=alone)
+    assert done.returncode == 0, done.stderr
+    assert list((tmp_path / "out").glob("wandb/offline-run-*"))
+    assert "wandb" not in done.stdout + done.stderr

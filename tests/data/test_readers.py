@@ -1,0 +1,381 @@
+"""One reader for JSON and one for YAML: whatever stands in a file or a flag, what fails is one line; and what is shown.
+
+A folder that cannot be written to, a terminal that cannot show a letter: no traceback either.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import warm
+from bad_files import BAD_YAML, DEEP, DIGITS, one_line
+from grpo_runs import ROOT
+from sozo.data.foreign import parse_json
+from sozo.data.prompts.form import read_form
+from sozo.data.record import read_json
+from sozo.data.settings import from_json, read_yaml
+from sozo.data.study_folder import read_study
+from sozo.data.wandb_run import training_summary
+from sozo.data.yaml_loader import parse_yaml
+from sozo.models.vocabulary import restore_vocabulary
+from sozo.models.weights import load_model, pinned
+from sozo.rewards import make_dat_reward
+from sozo.rewards.reward import Reward
+from sozo.scoring.embeddings.word_vectors import WordVectors
+from sozo.scoring.endpoint.profile import read_profile
+from sozo.training.arguments import GrpoArguments
+from sozo.training.config import parse
+from sozo.training.grpo import GrpoSettings, checked_entries
+
+BAD_JSON = (
+    DIGITS,
+    DEEP,
+    '{"a":' * 3_000,
+    DEEP + "]" * 3_000,
+    '{"a": 1, "a": 1}',
+    "{",
+    "NaN",
+    "-Infinity",
+    "1e",
+    "\ufeff{}",
+)
+GOOD_YAML = {
+    "run_name: 2024-11-31": {"run_name": "2024-11-31"},
+    "run_name: 2024-11-30": {"run_name": "2024-11-30"},
+    "run_name: 2024-11-30 12:00:00": {"run_name": "2024-11-30 12:00:00"},
+    "a: &x {b: 1}\nc: {<<: *x, b: 2, d: 3}": {"a": {"b": 1}, "c": {"b": 2, "d": 3}},
+    "a: &x [1]\nb: *x": {"a": [1], "b": [1]},
+    "a: no": {"a": False},
+}
+
+
+@pytest.mark.parametrize("text", BAD_JSON)
+def test_json_that_is_none_is_one_line(text, tmp_path):
+    one_line(parse_json, text)
+    if text[0] != "\ufeff":
+        for name in ("config.json", "study.json", "run_config.json"):
+            (tmp_path / name).write_text(text)
+        for reader in (read_json, lambda path: read_study(path.parent)):
+            assert str(tmp_path) in one_line(reader, tmp_path / "study.json")
+    assert "reward" in one_line(from_json, text, "reward")
+    assert "chat_template_kwargs" in one_line(read_form, None, text)
+
+
+@pytest.mark.parametrize("text", BAD_YAML)
+def test_yaml_that_is_none_is_one_line(text, tmp_path):
+    file = tmp_path / "x.yaml"
+    file.write_text(text)
+    for reader in (read_yaml, lambda path: read_profile(str(path))):
+        one_line(reader, file)
+    if text != "a":
+        one_line(parse_yaml, text)
+
+
+@pytest.mark.parametrize("text", GOOD_YAML)
+def test_yaml_as_it_is_meant(text):
+    assert parse_yaml(text) == GOOD_YAML[text]
+
+
+@pytest.mark.parametrize("name", ["YAML 1", "x.yaml"])
+def test_a_binary_file_is_one_line(name, tmp_path):
+    (tmp_path / name).write_bytes(b"\xff\xfe\x00")
+    one_line(read_yaml, tmp_path / name)
+    one_line(read_yaml, tmp_path)
+    one_line(read_json, tmp_path)
+
+
+# --- a recipe ---
+
+WRONG = {
+    "report_to: no": "report_to",
+    "report_to: 5": "report_to",
+    "report_to: {a: 1}": "report_to",
+    "report_to: [1]": "report_to",
+    "run_name: [1]": "run_name",
+    "run_name: 2024": "run_name",
+    "learning_rate: [1]": "learning_rate",
+    "max_steps: yes": "max_steps",
+    "lora_target_modules: no": "lora_target_modules",
+    "logging_steps: {a: 1}": "logging_steps",
+    "env: {A: 1}": "unknown setting: env",
+    "tasks: 5": "tasks",
+    "learning_rate: 1\nlearning_rate: 2": "learning_rate",
+    f"seed: {DIGITS}": "digits",
+}
+
+
+def recipe(tmp_path, text):
+    file = tmp_path / "run.yaml"
+    rest = [
+        line
+        for line in ("tasks: [dat]", "num_prompts: 4096")
+        if line.partition(" ")[0] not in text
+    ]
+    file.write_text("\n".join(["use_cpu: true", "bf16: false", text, *rest]), "utf-8")
+    script, training, model = parse(
+        GrpoArguments,
+        GrpoSettings,
+        ["--config", str(file), "--output_dir", str(tmp_path / "run")],
+    )
+    checked_entries(script, training)
+    return script, training, model
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_a_value_of_another_kind_is_refused_before_a_model_is_loaded(text, tmp_path):
+    assert WRONG[text] in one_line(recipe, tmp_path, text)
+
+
+def test_what_was_fine_stays(tmp_path):
+    text = "report_to: none\nrun_name: 2024-11-31\nlearning_rate: 1e-5\nmax_steps: 3\nlora_target_modules: all-linear\n"
+    _, training, model = recipe(tmp_path, text + "warmup_steps: 0\nadam_epsilon: 1")
+    assert (training.run_name, training.report_to, training.learning_rate) == (
+        "2024-11-31",
+        [],
+        1e-5,
+    )
+    assert model.lora_target_modules == "all-linear"
+
+
+# --- models ---
+
+
+def test_a_model_whose_config_is_none_is_one_line(tmp_path):
+    for text in (DEEP, '{"model_type": "gpt2", "a": ' + "[" * 3_000, DIGITS, "{"):
+        (tmp_path / "config.json").write_text(text)
+        one_line(load_model, str(tmp_path))
+        one_line(
+            lambda: (
+                pinned(str(tmp_path) + "/../" + tmp_path.name, None)
+                and load_model(str(tmp_path))
+            )
+        )
+
+
+@pytest.mark.parametrize(
+    "origin", [{"model": "tiny"}, "tiny", 5, [], {"embedding_sha256": 1}]
+)
+def test_where_a_cut_model_came_from_is_said_wrongly(origin, tmp_path):
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    from sozo.models.tiny import ensure_tiny
+
+    folder, tiny = tmp_path / "cut", str(ensure_tiny("tiny"))
+    AutoModelForCausalLM.from_pretrained(tiny).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(tiny).save_pretrained(folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"cut_from": origin}))
+    assert "cut_vocabulary" in one_line(
+        restore_vocabulary, str(folder), "tiny", tmp_path / "out"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_trainers_state_may_hold_no_number(tmp_path):
+    (tmp_path / "trainer_state.json").write_text(
+        '{"log_history": [{"loss": NaN, "grad_norm": 1.5, "step": 1}]}'
+    )
+    assert training_summary(tmp_path) == {"train/grad_norm": 1.5}
+    for text in (DEEP, "[]", '{"log_history": 5}', "{"):
+        (tmp_path / "trainer_state.json").write_text(text)
+        assert "trainer_state.json" in one_line(training_summary, tmp_path)
+
+
+# --- a column of the dataset ---
+
+
+def test_any_name_of_a_column():
+    class Length(Reward):
+        def alone(self, items, answers):
+            return [
+                self.scored(item, answer.text, len(item.columns["self"]))
+                for item, answer in zip(items, answers, strict=True)
+            ]
+
+    columns = {
+        "self": ["ab", "c"],
+        "cls": [1, 2],
+        "reward": [1, 2],
+        "task": ["a", "b"],
+        "items": [0, 0],
+    }
+    assert Length("length", "length")(
+        prompts=["a", "b"], completions=["x", "y"], **columns
+    ) == [2.0, 1.0]
+    assert make_dat_reward(noun_checker="jumandic")(completions=["x"], self=["y"]) == [
+        0.0
+    ]
+
+
+# --- what cannot be written to ---
+
+
+def run(arguments, tmp_path, **environment):
+    return warm.run(
+        [sys.executable, *arguments], cwd=ROOT, env=os.environ | environment
+    )
+
+
+@pytest.mark.parametrize("place", ["a file", "/proc/none", "/dev/null/x"])
+def test_a_cache_that_cannot_be_written(place, tmp_path, monkeypatch):
+    (tmp_path / "a file").write_text("mine")
+    monkeypatch.setenv("SOZO_CACHE", str(tmp_path / place))
+
+    class Encoder:
+        name, revision = "x", "1"
+
+    one_line(lambda: WordVectors(Encoder(), tmp_path / place / "vectors"))
+    done = run(
+        ["-m", "sozo", "dat", "--model", "tiny", "--output", str(tmp_path / "out")],
+        tmp_path,
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "SOZO_CACHE" in done.stderr
+    assert (tmp_path / "a file").read_text() == "mine"
+
+
+def test_a_cache_that_is_no_database(tmp_path):
+    class Encoder:
+        name, revision = "x", "1"
+
+    vectors = WordVectors(Encoder(), tmp_path)
+    vectors._disk.path.write_text("mine " * 1_000)
+    assert str(tmp_path) in one_line(vectors.rows, ["犬"])
+    assert vectors._disk.path.read_text() == "mine " * 1_000
+
+
+ANSWERS = json.dumps({"text": "1. 犬"}) + "\n"
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp932", "utf-16"])
+def test_a_terminal_that_cannot_show_a_letter(encoding, tmp_path):
+    (tmp_path / "a.jsonl").write_text(ANSWERS)
+    command = [
+        "-m",
+        "sozo",
+        "score",
+        "dat",
+        str(tmp_path / "a.jsonl"),
+        "--output",
+        str(tmp_path / "犬"),
+        "--source",
+        "犬é🙂",
+    ]
+    done = run(
+        [*command, "--noun-checker", "jumandic"], tmp_path, PYTHONIOENCODING=encoding
+    )
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_output_that_takes_nothing_is_one_line(tmp_path):
+    (tmp_path / "a.jsonl").write_text(ANSWERS)
+    command = [
+        sys.executable,
+        "-m",
+        "sozo",
+        "score",
+        "dat",
+        str(tmp_path / "a.jsonl"),
+        "--output",
+        str(tmp_path / "o"),
+    ]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [*command, "--noun-checker", "jumandic"],
+            cwd=ROOT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert b"Traceback" not in done.stderr
+    assert done.returncode != 0
+    assert len(done.stderr.splitlines()) == 1
+
+
+# --- what a folder or a file says ---
+
+EVIL = "\x1b]0;x\x07\x1b[31mred\x9b1m\u202egnp\u2066\u200f\r\x08"
+
+
+def clean(text):
+    return not any(
+        letter in text
+        for letter in EVIL
+        if not letter.isalnum() and letter not in "[];"
+    )
+
+
+def test_names_are_shown_without_what_steers_a_terminal(tmp_path):
+    words = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
+    text = "\n".join(f"{k}. {word}" for k, word in enumerate(words, 1))
+    for name, source in (("one", EVIL + "1"), ("two", EVIL + "2")):
+        (tmp_path / f"{name}.jsonl").write_text(
+            json.dumps({"text": text}) + "\n" + json.dumps({"text": "x"})
+        )
+        command = [
+            "-m",
+            "sozo",
+            "score",
+            "dat",
+            str(tmp_path / f"{name}.jsonl"),
+            "--output",
+            str(tmp_path / name),
+        ]
+        done = run(
+            [*command, "--noun-checker", "jumandic", "--source", source], tmp_path
+        )
+        assert done.returncode == 0
+        assert clean(done.stdout)
+        assert "red" in done.stdout
+    for command in (["compare"], ["report", "--output", str(tmp_path / "r.html")]):
+        done = run(
+            [
+                "-m",
+                "sozo",
+                command[0],
+                str(tmp_path / "one"),
+                str(tmp_path / "two"),
+                *command[1:],
+            ],
+            tmp_path,
+        )
+        assert done.returncode == 0, done.stderr
+        assert clean(done.stdout)
+        assert clean(done.stderr)
+    done = run(
+        ["-m", "sozo", "compare", str(tmp_path / f"none{EVIL}".replace("\0", ""))],
+        tmp_path,
+    )
+    assert done.returncode == 2
+    assert clean(done.stderr)
+
+
+def test_a_command_whose_output_is_closed_still_works(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "1. 犬"}\n', "utf-8")
+    command = f"{sys.executable} -m sozo score dat a.jsonl --output o --noun-checker jumandic >&-"
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "o" / "metrics.json").is_file()
+
+
+def test_what_a_model_or_a_judge_says_steers_no_log_and_no_page(caplog, tmp_path):
+    from sozo.eval.report.render import render
+    from sozo.scoring.final_text import count_unknown
+
+    assert count_unknown(["<\x1b]0;x\x07\u202e\x9b>1. 犬"], "dat") == 1
+    assert "begin or end with <]0;x>" in caplog.text
+    (tmp_path / "t.html").write_text("<p>{{ name }}</p>")
+    assert render(tmp_path / "t.html", name="a\x1b[31m\u202eb") == b"<p>a[31mb</p>"

@@ -1,0 +1,336 @@
+"""`sozo answers`: a row for each answer of finished runs; and the sample of them that a page's reader holds."""
+
+import csv
+import io
+import json
+import math
+import re
+import tracemalloc
+from collections import Counter
+from random import Random
+
+import pandas as pd
+import pytest
+
+from command_line import sozo
+from finished_runs import jcq_run as short_jcq_run
+from finished_runs import sat_run
+from pages import english_text, read_packed
+from sozo.data.errors import UserError
+from sozo.data.run_folder import RunFolder
+from sozo.data.schema import write_columns
+from sozo.eval.answers import write_answers
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.report.evaluation_page import write_evaluation
+from sozo.eval.run import score_answers
+from sozo.tasks.dat.summary import summarise
+from sozo.tasks.dat.task import Dat
+from sozo.tasks.task import Complete
+from toy_task import Lipogram
+from whole_runs import dat_run, jcq_run, write
+
+FIRST = [
+    "model",
+    "task",
+    "item",
+    "group",
+    "asked",
+    "id",
+    "text",
+    "score",
+    "reason",
+    "state",
+]
+CRITERIA = ["jcq/fluency", "jcq/flexibility", "jcq/originality", "jcq/elaboration"]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """DAT and JCQ of two models; of the second one judgement is refused."""
+    folder = tmp_path_factory.mktemp("runs")
+    for number, name in enumerate(("before", "after")):
+        dat_run(folder / name / "dat", name, seed=number)
+        jcq_run(
+            folder / name / "jcq",
+            name,
+            lambda q: f"{q.id}、\n案",
+            lambda q, n=number: scores(q, n),
+        )
+    return folder
+
+
+def scores(question, number):
+    return None if number and question.id == "trial-01" else (3 + number, 3, 2, 4)
+
+
+def lists_run(path, n, *, rows=1024):
+    """A table of `n` lists in parts, of which every tenth has no score."""
+    folder = RunFolder(path, {"task": "dat", "num_answers": n, "seed": 0})
+    folder.start({"scorer": {"embedding_model": "own"}}, {})
+    for number, start in enumerate(range(0, n, rows)):
+        here = range(start, min(start + rows, n))
+        columns = {
+            "id": [f"{k:08d}" for k in here],
+            "source": ["m"] * len(here),
+            "text": [f"1. 犬\n2. 猫\n10. {k}" for k in here],
+            "words": [["犬", "猫"] if k % 10 else None for k in here],
+            "score": [k / n if k % 10 else None for k in here],
+            "reason": [None if k % 10 else "format" for k in here],
+        }
+        write_columns(folder.answers / f"part-{number:05d}.parquet", columns)
+    folder.finish(summarise(path).metrics())
+    return path
+
+
+def read_csv(path):
+    """The rows as a spreadsheet has them, by their headings."""
+    text = path.read_bytes().decode("utf-8-sig")
+    return list(csv.DictReader(io.StringIO(text, newline=""), strict=True))
+
+
+def written(path, *places):
+    write_answers(path, find_evaluated([str(place) for place in places]))
+    return read_csv(path)
+
+
+def refused(path, *places):
+    """The message of the one line that refuses it."""
+    with pytest.raises(UserError) as error:
+        written(path, *places)
+    return str(error.value)
+
+
+def numbers(rows, column):
+    return [float(row[column]) for row in rows if row[column]]
+
+
+def test_every_answer_is_a_row_with_its_score_or_why_it_has_none(runs, tmp_path):
+    rows = written(tmp_path / "a.csv", runs / "before", runs / "after")
+    assert list(rows[0]) == [*FIRST, "dat/usable", *CRITERIA, "run"]
+    assert [row["model"] for row in rows] == ["before"] * 75 + ["after"] * 75
+    for model in find_evaluated([str(runs)]):
+        for run in model.runs.values():
+            own = [
+                row
+                for row in rows
+                if (row["model"], row["task"]) == (model.name, run.task)
+            ]
+            assert len(own) == run.metrics["num_answers"]
+            assert {row["run"] for row in own} == {str(run.folder)}
+            assert all(bool(row["score"]) != bool(row["reason"]) for row in own)
+            reasons = Counter(row["reason"] for row in own if row["reason"])
+            assert reasons == Counter(run.metrics["reasons"])
+            mean = math.fsum(numbers(own, "score")) / run.metrics["usable"]
+            assert mean == pytest.approx(run.estimate(run.main).value, abs=1e-7)
+    first = rows[40]
+    assert (first["task"], first["item"], first["text"], first["state"]) == (
+        "jcq",
+        "trial-01",
+        "trial-01、\n案",
+        "complete",
+    )
+    assert first["asked"].endswith("。")
+    assert [first[name] for name in (*CRITERIA, "score", "dat/usable")] == [
+        "3.0",
+        "3.0",
+        "2.0",
+        "4.0",
+        "3.0",
+        "",
+    ]
+    other = rows[75 + 40]
+    assert (other["score"], other["reason"], other["jcq/fluency"]) == (
+        "",
+        "refused",
+        "",
+    )
+    shares = [row["dat/usable"] for row in rows[:40]]
+    assert shares == ["1.0" if row["score"] else "0.0" for row in rows[:40]]
+    assert set(shares) == {"0.0", "1.0"}
+    assert rows[0]["asked"] == rows[0]["item"] == ""
+
+
+def test_json_lines_and_pandas_read_the_same(runs, tmp_path):
+    rows = written(tmp_path / "a.csv", runs)
+    write_answers(tmp_path / "a.jsonl", find_evaluated([str(runs)]))
+    lines = [
+        json.loads(line) for line in (tmp_path / "a.jsonl").read_bytes().splitlines()
+    ]
+    assert [
+        {k: "" if v is None else str(v) for k, v in line.items()} for line in lines
+    ] == rows
+    frame = pd.read_csv(tmp_path / "a.csv", dtype={"item": str, "id": str})
+    assert frame["score"].tolist() == pytest.approx(
+        [row["score"] or math.nan for row in lines], nan_ok=True
+    )
+    assert frame["text"].tolist() == [line["text"] for line in lines]
+
+
+def test_the_columns_of_a_task_do_not_depend_on_who_judged_or_what_came_out(
+    runs, tmp_path
+):
+    short_jcq_run(tmp_path / "other", "other", {"1": [None]})
+    assert list(written(tmp_path / "a.csv", tmp_path / "other")[0]) == [
+        *FIRST,
+        *CRITERIA,
+        "run",
+    ]
+    assert list(written(tmp_path / "b.csv", runs / "before" / "jcq")[0]) == [
+        *FIRST,
+        *CRITERIA,
+        "run",
+    ]
+
+
+def test_a_measure_of_another_task_has_no_value(runs, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
+    answers = [{"item": item.id, "text": "犬"} for item in Lipogram().items()[:2]]
+    score_answers(
+        Lipogram(),
+        write(tmp_path / "k.jsonl", answers),
+        tmp_path / "k",
+        source="before",
+    )
+    rows = written(tmp_path / "a.csv", tmp_path / "k", runs / "before" / "dat")
+    assert list(rows[0]) == [*FIRST, "dat/usable", "lipogram/words", "run"]
+    assert {
+        (row["task"], row["dat/usable"] != "", row["lipogram/words"] != "")
+        for row in rows
+    } == {
+        ("lipogram", False, True),
+        ("dat", True, False),
+    }
+
+
+ODD = {
+    "formula": "=HYPERLINK(A1)",
+    "wide": "＋1+1",
+    "lines": '一行目、\r\n二行目, "引用"\r三行目\n',
+    "number": "-3.5",
+    "surrogate": "犬\ud800",
+    "mark": "\ufeff犬",
+}
+
+
+def test_a_text_stays_what_it_was_and_runs_nowhere(tmp_path):
+    sat_run(tmp_path / "run", "=1+1", dict.fromkeys(ODD, 0.5), texts=ODD)
+    rows = {row["item"]: row for row in written(tmp_path / "a.csv", tmp_path / "run")}
+    assert {row["model"] for row in rows.values()} == {"'=1+1"}
+    expected = ODD | {
+        "formula": "'=HYPERLINK(A1)",
+        "wide": "'＋1+1",
+        "surrogate": "犬\\ud800",
+    }
+    assert {name: row["text"] for name, row in rows.items()} == expected
+    assert rows["lines"]["asked"] == "linesの話"
+    write_answers(
+        tmp_path / "a.jsonl", find_evaluated([f"犬\udcff={tmp_path / 'run'}"])
+    )
+    lines = [
+        json.loads(line) for line in (tmp_path / "a.jsonl").read_bytes().splitlines()
+    ]
+    assert {line["item"]: line["text"] for line in lines} == ODD | {
+        "surrogate": "犬\\ud800"
+    }
+    assert {line["model"] for line in lines} == {"犬\\udcff"}
+
+
+def test_of_a_dat_run_with_a_number_of_lists_those_are_written_that_count(tmp_path):
+    dat_run(tmp_path / "run", "m", seed=3)
+    everything = written(tmp_path / "all.csv", tmp_path / "run")
+    metrics = Dat().finish(Complete(tmp_path / "run", "m", 10)) | {"trials": 10}
+    (tmp_path / "run" / "metrics.json").write_text(json.dumps(metrics), "utf-8")
+    rows = written(tmp_path / "a.csv", tmp_path / "run")
+    assert rows == everything[: metrics["num_answers"]]
+    assert (len(numbers(rows, "score")), len(rows) < 40) == (10, True)
+    assert sum(numbers(rows, "score")) / 10 == pytest.approx(
+        metrics["measures"]["dat"]["value"], abs=1e-7
+    )
+
+
+def test_a_large_table_is_never_in_memory_as_a_whole(tmp_path):
+    peaks = []
+    for parts in (2, 24):
+        models = find_evaluated([str(lists_run(tmp_path / str(parts), parts * 1024))])
+        tracemalloc.start()
+        assert write_answers(tmp_path / f"{parts}.csv", models) == parts * 1024
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.5 * peaks[0]
+    assert (tmp_path / "24.csv").stat().st_size > 10 * (
+        tmp_path / "2.csv"
+    ).stat().st_size
+
+
+def test_the_reader_holds_twenty_lists_drawn_by_seed_and_says_of_how_many(tmp_path):
+    lists_run(tmp_path / "runs" / "many", 2500)
+    dat_run(tmp_path / "few", "few", seed=1, n=18, bad=2)
+    models = find_evaluated([f"many={tmp_path / 'runs'}", f"few={tmp_path / 'few'}"])
+    rows = written(tmp_path / "a.csv", tmp_path / "runs")
+    write_evaluation(tmp_path / "r.html", models)
+    page = (tmp_path / "r.html").read_text("utf-8")
+    ((drawn, all_of_few),) = [item["entries"] for item in read_packed(page)["items"]]
+    places = [int(re.search("10. (.*)", answer["text"])[1]) for answer in drawn]
+    assert places == sorted(Random(0).sample(range(2500), 20))
+    assert [answer["score"] for answer in drawn] == [
+        float(rows[k]["score"]) if k % 10 else None for k in places
+    ]
+    assert len(all_of_few) == 18
+    assert (
+        "DAT: 20 of 2,500 each, drawn by seed; all of them: sozo answers"
+        in english_text(page)
+    )
+    assert "DAT：各2,500件から20件を無作為抽出（全件は sozo answers）" in page
+    write_evaluation(tmp_path / "few.html", models[1:])
+    assert "sozo answers" not in (tmp_path / "few.html").read_text("utf-8")
+
+
+def test_where_no_run_is_finished_there_is_nothing_to_write(runs, tmp_path):
+    dat_run(tmp_path / "runs" / "cut", "cut", seed=1, n=8)
+    (tmp_path / "runs" / "cut" / "metrics.json").unlink()
+    assert "holds no finished run" in refused(tmp_path / "a.csv", tmp_path / "runs")
+    assert "no such folder" in refused(tmp_path / "a.csv", tmp_path / "nowhere")
+    assert not (tmp_path / "a.csv").exists()
+    dat_run(tmp_path / "runs" / "whole", "whole", seed=1, n=8)
+    assert {row["model"] for row in written(tmp_path / "a.csv", tmp_path / "runs")} == {
+        "whole"
+    }
+
+
+def test_a_file_of_somebody_elses_is_left_alone(runs, tmp_path):
+    own = tmp_path / "a.csv"
+    assert written(own, runs / "before" / "jcq") != written(own, runs / "after" / "jcq")
+    mine = [
+        f"{line},5" if k else f"{line},rating"
+        for k, line in enumerate(own.read_text("utf-8").splitlines())
+    ]
+    for content in ("\n".join(mine), "", "a,b\n1,2\n", '"\n', "\0"):
+        own.write_text(content, "utf-8")
+        assert "its columns are not those of sozo's answers" in refused(own, runs)
+        assert own.read_text("utf-8") == content
+    for content in ("", "[1]\n", '{"model": "m"}\n', "3\n", "x"):
+        (tmp_path / "a.jsonl").write_text(content, "utf-8")
+        assert "its columns are not those of sozo's answers" in refused(
+            tmp_path / "a.jsonl", runs
+        )
+    (tmp_path / "folder.csv").mkdir()
+    assert "its columns are not" in refused(tmp_path / "folder.csv", runs)
+    (tmp_path / "link.csv").symlink_to(own)
+    assert "is a link" in refused(tmp_path / "link.csv", runs)
+    for name in ("a.xlsx", "a", "csv"):
+        assert "ends in .csv or .jsonl" in refused(tmp_path / name, runs)
+    assert not [path for path in tmp_path.iterdir() if path.name.endswith(".tmp")]
+
+
+def test_the_command_writes_the_file_again_and_refuses_in_one_line(runs, tmp_path):
+    for _ in range(2):
+        done = sozo(tmp_path, "answers", str(runs), "--output", "new/a.JSONL")
+        assert (done.returncode, done.stdout, done.stderr) == (
+            0,
+            "new/a.JSONL (150 answers)\n",
+            "",
+        )
+    assert len((tmp_path / "new" / "a.JSONL").read_bytes().splitlines()) == 150
+    done = sozo(tmp_path, "answers", str(tmp_path), "--output", "b.csv")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert not (tmp_path / "b.csv").exists()

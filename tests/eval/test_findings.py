@@ -1,0 +1,650 @@
+"""What differs from the base: states, levels, targets and counts, in worlds in which one number alone would mislead."""
+
+import json
+
+import numpy as np
+import pytest
+
+from finding_rows import rows_of, states
+from sozo.data.errors import UserError
+from sozo.data.jumandic import load_nouns
+from sozo.eval.compare import compare_models
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.findings import (
+    HIGHER,
+    LOWER,
+    NO_INTERVAL,
+    NOT_APART,
+    NOT_COMPARED,
+    findings,
+    frame,
+)
+from sozo.eval.report.answer import first_screen, overview
+from sozo.eval.report.labels import english
+from sozo.eval.run import score_answers
+from sozo.models.trained_on import NO, NOT_KNOWN, YES
+from sozo.scoring.measure import Estimate, Measure
+from sozo.scoring.second_encoder import GainParts
+from sozo.tasks.dat.scorer import DatSettings
+from sozo.tasks.dat.task import Dat
+from sozo.tasks.jcq.questions import trial_questions
+from sozo.tasks.sat.stories import load_stories
+from whole_runs import jcq_run, sat_run, write
+
+NOUNS = load_nouns()[:600]
+LISTS = 120
+MEASURES = {
+    "dat",
+    "dat/usable",
+    "dat/different_words",
+    "jcq/mean",
+    "jcq/scored",
+    "jcq/complete",
+}
+MEASURES |= {"sat", "sat/scored", "sat/complete", "sat/compliant"}
+FAR = "深夜の工場では、機械が静かに夢を見ていた。" * 20
+OPPOSITE = {
+    HIGHER: LOWER,
+    LOWER: HIGHER,
+    NOT_APART: NOT_APART,
+    NO_INTERVAL: NO_INTERVAL,
+    NOT_COMPARED: NOT_COMPARED,
+}
+
+
+class SecondEncoder:
+    """It sees what it is told to see: so much more pairing. Its total is a choice of words' and high."""
+
+    class encoder:  # noqa: N801
+        name, revision = "second", "1"
+
+    def __init__(self, gain=0.0):
+        self.gain = gain
+
+    def for_language(self, language):
+        return self
+
+    def over(self, base, level=0.95):
+        self.gain += 0.001  # no two seeds are equal
+        half = {"n": 400, "base_n": 400, "level": level}
+        total, pairing = (
+            Estimate(value, value - 0.05, value + 0.05, **half)
+            for value in (9.0, self.gain)
+        )
+        return GainParts(1.0, total, total, total, total, total, pairing)
+
+
+@pytest.fixture(autouse=True)
+def told(monkeypatch):
+    monkeypatch.setattr(
+        "sozo.tasks.dat.summary.DatRunResult.seen_by",
+        lambda run, second_encoder: second_encoder,
+    )
+
+
+@pytest.fixture(scope="module")
+def scored():
+    """Lists of the same nouns, the nearest first: a model's gain is to draw from the far end."""
+    random = np.random.default_rng(0)
+    lists = [
+        [NOUNS[i] for i in random.choice(len(NOUNS), 10, replace=False)]
+        for _ in range(8 * LISTS)
+    ]
+    rows = Dat(DatSettings(noun_checker="jumandic")).scorer.score(
+        [text_of(words) for words in lists]
+    )
+    usable = [k for k in np.argsort(rows.scores) if rows.codes[k] == 0]
+    return [lists[k] for k in usable]
+
+
+def text_of(words):
+    return "\n".join(f"{i}. {word}" for i, word in enumerate(words, 1))
+
+
+def lists_run(folder, source, lists, model=None):
+    file = write(
+        folder.with_suffix(".texts"), [{"text": text_of(words)} for words in lists]
+    )
+    score_answers(
+        Dat(DatSettings(noun_checker="jumandic")), file, folder, source=source
+    )
+    if model:
+        change_config(folder, "settings", model=model)
+
+
+def change_config(folder, part, **values):
+    path = folder / "config.json"
+    config = json.loads(path.read_bytes())
+    config.setdefault(part, {}).update(values)
+    path.write_text(json.dumps(config), "utf-8")
+
+
+def base_and(folder, scored, lists, n=LISTS):
+    lists_run(
+        folder / "base",
+        "base",
+        [scored[k] for k in np.random.default_rng(1).permutation(len(scored))[:n]],
+    )
+    lists_run(folder / "model", "model", lists)
+    return folder
+
+
+def with_broken(scored):
+    """As many more of nine words, so that not every list is usable."""
+    return [*scored, *(words[:9] for words in scored)]
+
+
+def jcq(folder, name, gain=lambda k: 0, judge="judge-a"):
+    questions = trial_questions()
+    score = lambda q: tuple(min(5, 3 + gain(questions.index(q))) for _ in range(4))  # noqa: E731
+    jcq_run(folder / f"{name}-jcq", name, str, score, judge=judge)
+
+
+def trained(folder, name, *trainings):
+    """As if trainings of ours had left the model that wrote a run's answers: (task, measure, encoder) each."""
+    named = [
+        {
+            "task": task,
+            "measure": measure,
+            "encoder": encoder,
+            "judge": None,
+            "by": "grpo",
+        }
+        for task, measure, encoder in trainings
+    ]
+    change_config(folder / name, "loaded", model_trained=True, trained_on=named)
+
+
+# States.
+
+
+def test_one_list_said_again_and_again_is_higher_and_has_fewer_words(scored, tmp_path):
+    base_and(
+        tmp_path, scored, [scored[-1]] * (7 * LISTS // 10) + scored[-3 * LISTS // 10 :]
+    )
+    rows = rows_of(tmp_path, SecondEncoder())
+    assert rows["dat"].state == HIGHER
+    words = rows["dat/different_words"]
+    assert (words.state, words.kind, words.unit, words.of) == (
+        LOWER,
+        "ratio",
+        "",
+        LISTS,
+    )
+    assert words.estimate.value == pytest.approx(words.value / words.base_value)
+    assert words.estimate.high < 1
+    assert rows["dat/gain_pairing"].state == NOT_APART
+
+
+def test_pairing_by_a_second_encoder_is_a_fact_of_its_own(scored, tmp_path):
+    folder = base_and(tmp_path, scored, scored[len(scored) // 2 :], n=len(scored) // 2)
+    for gain, state in ((0.5, HIGHER), (-2, LOWER), (0, NOT_APART)):
+        rows = rows_of(folder, SecondEncoder(gain))
+        assert rows["dat"].state == HIGHER
+        assert rows["dat/gain_pairing"].state == state
+        assert (rows["dat/gain_pairing"].by, rows["dat/gain_pairing"].unit) == (
+            "second",
+            "sd",
+        )
+    assert "dat/gain_pairing" not in rows_of(folder)  # nobody was asked
+
+
+def test_few_lists_do_not_tell_shares_apart(scored, tmp_path):
+    rows = rows_of(base_and(tmp_path, scored, scored[-10:], n=10))
+    assert rows["dat"].state == HIGHER
+    usable = rows["dat/usable"]
+    assert usable.state == NOT_APART
+    assert (
+        usable.estimate.low < -0.2 < 0.2 < usable.estimate.high
+    )  # ten of ten on both sides do not make them equal
+
+
+def test_unusable_lists_are_lower_usable(scored, tmp_path):
+    broken = [words[:9] for words in scored[: LISTS // 2]]
+    rows = rows_of(base_and(tmp_path, scored, [*broken, *scored[-LISTS:]], n=2 * LISTS))
+    assert rows["dat/usable"].state == LOWER
+    assert (rows["dat/usable"].value, rows["dat/usable"].base_value) == (
+        pytest.approx(2 / 3),
+        1.0,
+    )
+
+
+def test_without_a_usable_list_the_score_is_not_compared_and_usable_is_lower(
+    scored, tmp_path
+):
+    found = states(base_and(tmp_path, scored, [words[:9] for words in scored[:LISTS]]))
+    assert (found["dat"], found["dat/usable"]) == (NOT_COMPARED, LOWER)
+
+
+def test_missing_stories_and_broken_conditions_are_lower(tmp_path):
+    kept = {story.id: k for k, story in enumerate(load_stories())}
+    sat_run(tmp_path / "base", "base", lambda story: story.text)
+    sat_run(
+        tmp_path / "model", "model", lambda story: "" if kept[story.id] < 26 else FAR
+    )
+    sat_run(tmp_path / "short", "short", lambda story: "夜の工場だ。")
+    assert states(tmp_path) == {
+        "sat": HIGHER,
+        "sat/scored": LOWER,
+        "sat/complete": LOWER,
+        "sat/compliant": LOWER,
+    }
+    assert states(tmp_path, model="short")["sat"] == HIGHER
+    assert states(tmp_path, model="short")["sat/compliant"] == LOWER
+
+
+def test_what_neither_side_has_is_not_told_apart(tmp_path):
+    sat_run(tmp_path / "base", "base", lambda story: "昔の話。")
+    sat_run(tmp_path / "model", "model", lambda story: "夜の工場だ。")
+    compliant = rows_of(tmp_path)["sat/compliant"]
+    assert (compliant.value, compliant.base_value) == (0, 0)
+    assert compliant.state in (NOT_APART, NO_INTERVAL)
+
+
+def test_differences_that_are_all_equal_have_no_interval_and_say_why(tmp_path):
+    jcq(tmp_path, "base")
+    jcq(tmp_path, "model", lambda k: 1)
+    row = rows_of(tmp_path)["jcq/mean"]
+    assert (row.state, row.estimate.value, row.estimate.low, row.estimate.p) == (
+        NO_INTERVAL,
+        1,
+        None,
+        None,
+    )
+    assert row.estimate.reason == "all 35 differences are equal"
+
+
+# Who is compared with whom.
+
+
+def test_drawn_lists_have_means_and_no_differences(scored, tmp_path):
+    folder = base_and(tmp_path, scored, scored[-LISTS:])
+    lists_run(folder / "top", "frontier 1000", scored[-10:], model="frontier")
+    lists_run(folder / "chance", "random", scored[:10], model="random")
+    rows = findings(find_evaluated([str(folder)]), "base").rows
+    assert {row.model for row in rows if row.base} == {"model"}
+    assert {"frontier 1000", "random"} <= {row.model for row in rows if not row.base}
+
+
+def test_the_base_is_a_model_even_if_drawn_lists_come_first(scored, tmp_path):
+    lists_run(tmp_path / "a", "a sampler", scored[-10:], model="random")
+    base_and(tmp_path, scored, scored[-LISTS:])
+    compared = compare_models(find_evaluated([str(tmp_path)]))
+    assert {name: base.name for name, base in compared.bases.items()} == {
+        "a sampler": "base",
+        "model": "base",
+    }
+    assert compared.by_place  # nobody chose it, and the screen says so
+    assert not compare_models(find_evaluated([str(tmp_path)]), "base").by_place
+    with pytest.raises(
+        UserError, match="there is no model x; there are base, a sampler, model"
+    ):
+        compare_models(find_evaluated([str(tmp_path)]), "x")
+
+
+def test_all_pairs_are_of_models_and_once_each(scored, tmp_path):
+    base_and(tmp_path, scored, scored[-LISTS:])
+    lists_run(tmp_path / "random", "random", scored[:10], model="random")
+    lists_run(tmp_path / "third", "third", scored[:LISTS])
+    found = findings(find_evaluated([str(tmp_path)]), all_pairs=True)
+    assert {(row.base, row.model) for row in found.rows if row.base} == {
+        ("base", "model"),
+        ("base", "third"),
+        ("model", "third"),
+    }
+    assert english(first_screen(found).heading).startswith(
+        "Each model against each one before it."
+    )
+    assert found.compared.bases == {}  # so no row of the table has a difference
+
+
+def test_of_all_pairs_no_model_is_the_base(scored, tmp_path):
+    for k, name in enumerate(("a", "b", "dat")):
+        lists_run(tmp_path / name, name, scored[10 * k : 10 * k + 20])
+    found = findings(find_evaluated([str(tmp_path)]), all_pairs=True)
+    screen = first_screen(found)
+    assert found.compared.bases == {}
+    assert (screen.heading.form, len(screen.facts)) == ("compared_pairs", 3)
+    assert [
+        cell.change for row in overview(found).rows for cell in row.cells if cell.change
+    ] == []
+
+
+def test_a_model_called_like_a_task_keeps_its_name(scored, tmp_path):
+    for k, name in enumerate(("a", "dat")):
+        lists_run(tmp_path / name, name, scored[10 * k : 10 * k + 20])
+    lines = [*first_screen(findings(find_evaluated([str(tmp_path)]))).lines()]
+    assert any(line.startswith("dat: ") for line in lines)
+
+
+def test_each_method_of_several_seeds_is_said_to_be_one(scored, tmp_path):
+    for k, name in enumerate(("base", "A@1", "A@2", "A@3", "B@1", "B@2", "B@3")):
+        lists_run(tmp_path / name, name, scored[10 * k : 10 * k + 20])
+    notes = first_screen(findings(find_evaluated([str(tmp_path)]), "base")).notes
+    assert [note.values["name"] for note in notes if note.form == "over_seeds"] == [
+        "A",
+        "B",
+    ]
+
+
+def test_by_another_judge_scores_are_not_compared_and_what_no_judge_decides_is(
+    tmp_path,
+):
+    jcq(tmp_path, "base")
+    jcq(tmp_path, "model", lambda k: 1, judge="judge-b")
+    rows = rows_of(tmp_path)
+    assert {name: row.state for name, row in rows.items()} == {
+        "jcq/mean": NOT_COMPARED,
+        "jcq/scored": NOT_COMPARED,
+        "jcq/complete": NOT_APART,
+    }
+    assert rows["jcq/mean"].estimate.reason == "scored by judge-b, base by judge-a"
+    assert (rows["jcq/mean"].by, rows["jcq/complete"].by) == ("judge-b", "")
+    others = findings(find_evaluated([str(tmp_path)]), "base").rows
+    assert {
+        row.state for row in others if row.column == "originality" and row.base
+    } == {NOT_COMPARED}
+
+
+def test_a_task_that_one_of_two_lacks_is_not_compared(scored, tmp_path):
+    base_and(tmp_path, scored, scored[-LISTS:])
+    jcq(tmp_path, "base")
+    row = rows_of(tmp_path)["jcq/mean"]
+    assert (row.state, row.estimate.reason) == (NOT_COMPARED, "model has no run of it")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_with_another_base_signs_and_states_swap_and_nothing_else_does(
+    scored, tmp_path, seed
+):
+    random, questions = np.random.default_rng(seed), trial_questions()
+    for name in ("base", "model"):
+        first, bad, lost = (
+            int(random.integers(0, most))
+            for most in (len(scored) - LISTS, LISTS // 3, 113)
+        )
+        lists = [
+            words[: 9 if k < bad else 10]
+            for k, words in enumerate(scored[first:][:LISTS])
+        ]
+        lists_run(tmp_path / f"{name}-dat", name, lists)
+        gain = random.integers(0, 3, len(questions))
+        jcq_run(
+            tmp_path / f"{name}-jcq",
+            name,
+            str,
+            lambda q, gain=gain: (2 + int(gain[questions.index(q)]), 3, 3, 3),
+        )
+        cut = {story.id for story in load_stories()[:lost]}
+        sat_run(
+            tmp_path / f"{name}-sat",
+            name,
+            lambda s, cut=cut: FAR if s.id in cut else "夜の工場だ。",
+        )
+    there, back = rows_of(tmp_path), rows_of(tmp_path, base="model", model="base")
+    assert there.keys() == back.keys() == MEASURES
+    for name, row in there.items():
+        mirrored, known = back[name].estimate, row.estimate
+        assert back[name].state == OPPOSITE[row.state]
+        assert (row.value, row.base_value) == (back[name].base_value, back[name].value)
+        assert (mirrored.level, mirrored.p) == (
+            known.level,
+            pytest.approx(known.p, abs=1e-12),
+        )
+        turned = (lambda x: 1 / x) if row.kind == "ratio" else (lambda x: -x)
+        if known.low is not None:
+            ends = turned(known.value), turned(known.high), turned(known.low)
+            assert (mirrored.value, mirrored.low, mirrored.high) == pytest.approx(
+                ends, abs=1e-9
+            )
+
+
+# Levels: 0.025 for the tasks' first measures, 0.025 for the others, in equal parts.
+
+
+def levels(folder, second=None, **names):
+    return {
+        name: row.estimate.level
+        for name, row in rows_of(folder, second, **names).items()
+    }
+
+
+def share_of(k):
+    return pytest.approx(1 - 0.025 / k)
+
+
+def test_levels_are_fixed_by_the_tasks_whatever_flags_were_given(scored, tmp_path):
+    base_and(tmp_path, with_broken(scored), scored[-LISTS:])
+    # Usable lists, different words and pairing: pairing counts whether or not a second encoder was asked.
+    alone = {
+        "dat": share_of(1),
+        "dat/usable": share_of(3),
+        "dat/different_words": share_of(3),
+    }
+    assert levels(tmp_path) == alone
+    assert levels(tmp_path, SecondEncoder()) == alone | {
+        "dat/gain_pairing": share_of(3)
+    }
+    sat_run(tmp_path / "b-sat", "base", lambda story: story.text)
+    none = load_stories()[0].id
+    sat_run(tmp_path / "m-sat", "model", lambda story: "" if story.id == none else FAR)
+    both = levels(tmp_path, SecondEncoder())
+    first = ("dat", "sat")
+    assert both == {name: share_of(2 if name in first else 6) for name in both}
+    assert len(both) == 8
+
+
+def test_what_both_have_in_full_and_what_is_not_compared_count_for_nothing(
+    scored, tmp_path
+):
+    base_and(tmp_path, scored, scored[-LISTS:])
+    assert levels(tmp_path)["dat/different_words"] == share_of(
+        2
+    )  # every list is usable on both sides
+    jcq(tmp_path, "base")
+    jcq(tmp_path, "model", lambda k: k % 2, judge="judge-b")
+    found = levels(tmp_path)
+    # By another judge neither the score nor what has one is compared, and all answers are complete.
+    assert found["dat"] == share_of(1)
+    assert found["dat/different_words"] == share_of(2)
+    jcq(tmp_path / "again", "model", lambda k: k % 2)
+    (tmp_path / "model-jcq").rename(tmp_path.parent / f"{tmp_path.name}-away")
+    assert levels(tmp_path)["dat"] == levels(tmp_path)["jcq/mean"] == share_of(2)
+
+
+def test_targets_count_for_nothing_and_are_told_by_measure(scored, tmp_path):
+    base_and(tmp_path, with_broken(scored), scored[-LISTS:])
+    assert {row.target for row in rows_of(tmp_path, SecondEncoder()).values()} == {
+        NOT_KNOWN
+    }
+    trained(tmp_path, "model", ("dat", "dat", "ja-ginza"))
+    rows = rows_of(tmp_path, SecondEncoder())
+    assert {name: row.target for name, row in rows.items()} == {
+        "dat": YES,
+        "dat/usable": YES,  # an unusable list is paid 0
+        "dat/different_words": NO,
+        "dat/gain_pairing": NO,
+    }
+    assert rows["dat/different_words"].estimate.level == share_of(2)
+    assert rows["dat"].state == HIGHER  # a fact all the same
+    trained(tmp_path, "model", ("dat", "dat", "second"))
+    assert rows_of(tmp_path, SecondEncoder())["dat/gain_pairing"].target == YES
+    trained(tmp_path, "model", ("sat", "sat", "ja-ginza"))
+    assert {row.target for row in rows_of(tmp_path, SecondEncoder()).values()} == {NO}
+    trained(tmp_path, "model", ("dat", "dat/different_words", None))
+    assert rows_of(tmp_path)["dat/different_words"].target == YES
+    trained(tmp_path, "model", ("not recorded", "not recorded", "not recorded"))
+    assert {row.target for row in rows_of(tmp_path, SecondEncoder()).values()} == {
+        NOT_KNOWN
+    }
+
+
+@pytest.mark.parametrize("share", [0.1, 0.15, 0.2, 0.25, 0.3, 0.4])
+def test_the_corrected_p_is_below_5_percent_exactly_where_an_interval_leaves_out_0(
+    scored, tmp_path, share
+):
+    base_and(tmp_path, scored, scored[int(0.45 * len(scored)) :][:LISTS])
+    jcq(tmp_path, "base")
+    jcq(tmp_path, "model", lambda k: 2 * (k % 20 < 20 * share) - (k % 7 == 0))
+    rows = [row for row in rows_of(tmp_path).values() if row.p_corrected is not None]
+    assert {row.measure.name for row in rows} >= {"dat", "jcq/mean"}
+    for row in rows:
+        assert (row.p_corrected < 0.05) == (row.state in (HIGHER, LOWER)), row
+
+
+# What intervals hold.
+
+
+def test_the_judges_noise_is_in_the_interval_where_the_same_answers_were_judged_twice(
+    tmp_path,
+):
+    def scores(shift):
+        return lambda q: (
+            3,
+            3,
+            3
+            + (trial_questions().index(q) % 3 == 0)
+            + shift(trial_questions().index(q)),
+            3,
+        )
+
+    for name, source, shift in (
+        ("a", "base", lambda k: 0),
+        ("b", "model", lambda k: k % 2),
+    ):
+        jcq_run(
+            tmp_path / name,
+            source,
+            lambda q, source=source: f"{source}の答え",
+            scores(shift),
+        )
+    alone = rows_of(tmp_path)["jcq/mean"]
+    assert alone.below == ()
+    jcq_run(
+        tmp_path / "c" / "again",
+        "base",
+        lambda q: "baseの答え",
+        scores(lambda k: 2 - (k % 5 == 0)),
+    )
+    places = [str(tmp_path / "a"), str(tmp_path / "b"), f"again={tmp_path / 'c'}"]
+    rows = findings(find_evaluated(places), "base").rows
+    noisy = next(
+        row
+        for row in rows
+        if (row.model, row.base, row.column) == ("model", "base", "mean")
+    )
+    (said,) = noisy.below
+    assert said.startswith("with the judge's noise, ")
+    assert float(said.rpartition(" ")[2]) == pytest.approx(
+        0.45 / 2**0.5, abs=0.03
+    )  # 1.8 of four criteria, of a mean
+    assert noisy.estimate.value == alone.estimate.value
+    assert noisy.estimate.low < alone.estimate.low
+    assert noisy.estimate.high > alone.estimate.high
+    assert noisy.estimate.p > alone.estimate.p
+
+
+def test_over_seeds_all_numbers_are_over_the_seeds(scored, tmp_path):
+    half = len(scored) // 2
+    lists_run(
+        tmp_path / "base",
+        "base",
+        [scored[k] for k in np.random.default_rng(1).permutation(len(scored))[:half]],
+    )
+    for seed in range(3):
+        lists_run(tmp_path / f"A{seed}", f"A@{seed}", scored[half - 20 * seed :][:half])
+    rows = rows_of(tmp_path, SecondEncoder(gain=0.5), model="A")
+    assert {(row.seeds, row.counted) for row in rows.values()} == {(3, "seeds")}
+    assert {row.estimate.n for name, row in rows.items() if name != "dat/usable"} == {3}
+    assert rows["dat/gain_pairing"].state == HIGHER
+    assert rows["dat/usable"].state == NO_INTERVAL  # all are usable at every seed
+
+
+def gains_of(folder, model):
+    """Of a method's gains by their names."""
+    rows = findings(find_evaluated([str(folder)]), "base", SecondEncoder()).rows
+    return {
+        row.column: row.estimate
+        for row in rows
+        if (row.model, row.base) == (model, "base")
+    }
+
+
+def test_gains_over_seeds_share_the_error_of_a_base_that_stands_behind_several(
+    scored, tmp_path
+):
+    for k, name in enumerate(
+        ("base@1", "base@2", "base@3", "A@1", "A@2", "A@3", "B@7", "B@8", "B@9")
+    ):
+        lists_run(tmp_path / name, name, scored[20 * k :][:LISTS])
+    paired, apart = (
+        gains_of(tmp_path, "A")["gain_own"],
+        gains_of(tmp_path, "B")["gain_own"],
+    )
+    assert paired.low is not None
+    assert (apart.low, apart.reason) == (
+        None,
+        "from one run",
+    )  # no seed of B has a base of its own
+
+
+def test_a_gain_by_two_own_encoders_says_in_what_they_differ(scored, tmp_path):
+    base_and(tmp_path, scored, scored[-LISTS:])
+    change_config(tmp_path / "model", "loaded", scorer={"embedding_model": "e5"})
+    gains = gains_of(tmp_path, "model")
+    assert (gains["gain_own"].value, gains["gain_pairing"].low is None) == (None, False)
+    assert gains["gain_own"].reason.startswith("embedding_model is ")
+
+
+def test_no_end_is_off_the_scale(tmp_path):
+    for k, name in enumerate(("base", "model")):
+        jcq_run(
+            tmp_path / name,
+            name,
+            lambda q, name=name: name,
+            lambda q, k=k: (5, 5, 5 - (int(q.id[6:]) % 9 == k), 5),
+        )
+    for k in range(3):
+        sat_run(
+            tmp_path / f"A{k}",
+            f"A@{k}",
+            lambda story, k=k: "昔の話。" if k else story.text,
+        )
+    table = frame(findings(find_evaluated([str(tmp_path)])))
+    shares = table[(table.unit == "share") & (table.kind == "mean")]
+    assert len(shares) > 5
+    assert shares.low.dropna().min() >= 0
+    assert shares.high.dropna().max() <= 1
+    criteria = table[
+        table.measure.isin(["jcq/mean", "jcq/originality"]) & (table.kind == "mean")
+    ]
+    assert 4.9 < criteria.high.dropna().max() <= 5
+    differences = table[(table.unit == "share") & (table.kind == "difference")]
+    assert differences.low.dropna().min() >= -1
+    assert differences.high.dropna().max() <= 1
+
+
+def test_without_a_base_there_are_means_only(scored, tmp_path):
+    lists_run(tmp_path / "m", "m", scored[:20])
+    found = findings(find_evaluated([str(tmp_path)]))
+    assert {(row.kind, row.base, row.state, row.p_corrected) for row in found.rows} == {
+        ("mean", "", "", None)
+    }
+    (mean,) = [row for row in found.rows if row.measure.name == "dat"]
+    assert (mean.estimate.n, mean.of, mean.counted, mean.by) == (
+        20,
+        20,
+        "answers",
+        "ja-ginza",
+    )
+
+
+def test_a_ratio_of_ones_own_is_not_subtracted(tmp_path):
+    for name in ("base", "model"):
+        jcq(tmp_path, name)
+    base, model = (one.run("jcq") for one in find_evaluated([str(tmp_path)]))
+    with pytest.raises(
+        NotImplementedError,
+        match=r"jcq/own is compared by a ratio: JcqRunResult\.against must do it",
+    ):
+        model.against(base, Measure("jcq/own", ratio=True))

@@ -1,0 +1,429 @@
+"""What a page of the report begins with: what is higher and lower of each model, and one table."""
+
+import csv
+import json
+import re
+import shutil
+
+import pytest
+
+from pages import cells_of, english_text
+from sozo.data.study_folder import StudyFolder, StudyRow, write_study
+from sozo.eval.cli import compare
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.report.evaluation_page import write_evaluation
+from sozo.models.trained_on import NOT_RECORDED, trained_on
+from sozo.tasks.jcq.questions import trial_questions
+from whole_runs import dat_run, jcq_run
+
+QUESTIONS = trial_questions()
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    """JCQ of a base, of a model that is better everywhere but by chance, and of one that is worse."""
+    folder = tmp_path_factory.mktemp("three")
+    for name, gain in (("base", 0), ("worse", -1), ("better", 1)):
+        jcq_run(folder / name, name, str, lambda q, gain=gain: _scores(q, gain))
+    return folder
+
+
+def _scores(question, gain):
+    if gain and QUESTIONS.index(question) % 7 == 0:
+        gain = 2 * gain  # differences that are all equal have no interval
+    return (3 + gain, 3, 3, 3)
+
+
+def page_of(folder, tmp_path, **options):
+    write_evaluation(tmp_path / "r.html", find_evaluated([str(folder)]), **options)
+    return (tmp_path / "r.html").read_text("utf-8")
+
+
+def first_of(page):
+    """What an English reader sees of the first screen."""
+    return english_text(page.split('id="answer">', 1)[1].split("</section>", 1)[0])
+
+
+def overview(page):
+    """The overview's rows by their names."""
+    return {row[0]: row[1:] for row in cells_of(page)}
+
+
+def facts(page):
+    """What is said of each model: model -> state -> texts."""
+    blocks = re.findall(
+        r'<h3>(.*?)</h3>\s*<dl class="facts">(.*?)</dl>',
+        page.replace("<wbr>", ""),
+        re.DOTALL,
+    )
+    said = {}
+    for name, block in blocks:
+        pairs = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", block, re.DOTALL)
+        said[english_text(name)] = {
+            english_text(state): [*map(english_text, dd.split("<br>"))]
+            for state, dd in pairs
+        }
+    return said
+
+
+def test_the_first_screen_has_facts_and_an_overview(three, tmp_path):
+    page = page_of(three, tmp_path, base="base")
+    text = first_of(page)
+    assert text.startswith(
+        "Compared with base. In brackets: intervals of the differences. They are so wide that all"
+    )
+    unknown = {
+        "not known": ["what it was trained on"]
+    }  # and what both always have is no fact
+    assert facts(page) == {
+        "better": {
+            "higher than base": [
+                "score by judge-a 3.29 (+0.29 [+0.25, +0.32], 35 trial questions)"
+            ],
+            **unknown,
+        },
+        "worse": {
+            "lower than base": [
+                "score by judge-a 2.71 (−0.29 [−0.32, −0.25], 35 trial questions)"
+            ],
+            **unknown,
+        },
+    }
+    assert overview(page) == {
+        "Model": ["score"],
+        "base": ["3.00"],
+        "better": ["▲ 3.29 +0.29 [+0.25, +0.32]"],
+        "worse": ["▼ 2.71 −0.29 [−0.32, −0.25]"],
+    }
+    assert (
+        "▲ higher, ▼ lower than base: the interval of the difference leaves out 0."
+        in text
+    )
+    assert "JCQ, 35 trial questions, by judge-a" in text
+    assert "Not run: DAT, SAT" in text
+    assert "one training" not in text  # nothing says that they were trained
+    answers = page.split('class="samples"', 1)[1].split("</dl>", 1)[0]
+    assert answers.count("<dd ") == 6
+
+
+def test_compare_prints_what_the_page_shows(three, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    page = page_of(three, tmp_path, base="base")
+    compare([str(three)], "base")
+    printed = " ".join(capsys.readouterr().out.split())
+    said = facts(page)
+    assert len(said) == 2
+    for model, lines in said.items():
+        for k, (state, texts) in enumerate(lines.items()):
+            name = "" if k else f"{model}: "
+            assert f"{name}{state}: {'; '.join(texts)}" in printed
+    for title in ("", "JCQ: differences"):
+        numbers = {
+            number
+            for row in cells_of(page, title)[1:]
+            for cell in row[1:]
+            for number in cell.split()
+        }
+        assert not [number for number in numbers if number not in printed]
+
+
+def test_each_p_stands_in_the_tables_alone(three, tmp_path):
+    page = page_of(three, tmp_path, base="base")
+    prose = english_text(
+        re.sub(r"<table>.*?</table>", "", page.split('id="packed"')[0], flags=re.DOTALL)
+    )
+    assert not re.search(r"p [<=]", prose.split("Compared with base.")[1])
+    rows = {
+        row[0].partition(" against ")[0]: row[1:]
+        for row in cells_of(page, "JCQ: differences")
+    }
+    number = r"▲ \+0\.29 \[\+0\.25, \+0\.32\] 35 of 35 interval of 97\.5% p < 0\.001 d = \+\d\.\d\d"
+    assert re.fullmatch(number, rows["better"][0])
+    assert rows["better"][1] == "+0.0 points [−7.9, +7.9] 35 of 35 p = 1.000"
+
+
+def test_nobody_is_said_to_be_best(three, tmp_path):
+    page = page_of(three, tmp_path, base="better")
+    first = {model: next(iter(lines)) for model, lines in facts(page).items()}
+    assert first == dict.fromkeys(("base", "worse"), "lower than better")
+    assert not re.search(
+        r"\b(best|ahead|behind|winner|significant)",
+        english_text(page.split('id="packed"')[0]),
+    )
+
+
+def test_one_model_has_its_row_and_nothing_to_compare_with(three, tmp_path):
+    page = page_of(three / "better", tmp_path)
+    assert overview(page)["better"] == ["3.29 [3.25, 3.32]"]
+    assert first_of(page).startswith("Nothing here was compared with a base.")
+    assert "section-all_differences" not in page
+    assert facts(page) == {}
+    assert "▲" not in page.split('id="section-all_columns"')[0].split("<body>")[1]
+
+
+def test_nothing_scored_says_so(tmp_path):
+    jcq_run(tmp_path / "a", "a", str, lambda q: None)
+    page = page_of(tmp_path / "a", tmp_path)
+    assert (
+        "Not shown, since they have no values: score (0 of 35: 35 refused)"
+        in first_of(page)
+    )
+    assert overview(page)["a"] == ["0.0% [0.0, 10.0]"]
+    assert not re.search(
+        r"<td[^>]*>–", page.split('id="packed"')[0]
+    )  # no table of dashes
+
+
+def test_tasks_of_which_nothing_compares_say_why(tmp_path):
+    jcq_run(tmp_path / "a", "a", str, lambda q: (3, 3, 3, 3))
+    dat_run(tmp_path / "b", "b", seed=0)
+    page = english_text(page_of(tmp_path, tmp_path, base="a"))
+    assert "(b has no run of it)" in page
+    assert "(a has no run of it)" in page
+
+
+def test_lists_of_nouns_are_rows_and_no_contestants(tmp_path):
+    for seed, (name, model) in enumerate(
+        {"base": "m", "trained": "n", "random": "random", "top": "frontier"}.items()
+    ):
+        dat_run(tmp_path / name, name, seed=seed)
+        config = json.loads((tmp_path / name / "config.json").read_bytes())
+        config["settings"]["model"] = model
+        (tmp_path / name / "config.json").write_text(json.dumps(config), "utf-8")
+    page = page_of(tmp_path, tmp_path, base="base")
+    assert list(facts(page)) == ["trained"]
+    assert {"base", "trained", "random", "top"} <= overview(page).keys()
+    drawn = "random, top: lists that a program drew; no model wrote them, and they are not tested against base."
+    assert drawn in first_of(page)
+    assert [row[0] for row in cells_of(page, "DAT: differences")] == [
+        "Model",
+        "trained against base",
+    ]
+    # Beside drawn lists alone nobody is compared.
+    shutil.rmtree(tmp_path / "trained")
+    drawn = page_of(tmp_path, tmp_path, base="base")
+    assert "Beside base there are only lists that a program drew." in first_of(drawn)
+    assert "baseのほかには、プログラムが生成したリストしかない。" in drawn
+
+
+def test_of_many_models_the_table_alone_tells(tmp_path):
+    for k in range(8):
+        jcq_run(tmp_path / f"m{k}", f"m{k}", str, lambda q, k=k: _scores(q, int(k > 4)))
+    page = page_of(tmp_path, tmp_path, base="m0")
+    assert facts(page) == {}
+    rows = overview(page)
+    assert (rows["m1"], rows["m7"]) == (["3.00 +0.00"], ["▲ 3.29 +0.29 [+0.25, +0.32]"])
+    assert (
+        "Of many models that equal the base, one or another gets an arrow by chance"
+        in first_of(page)
+    )
+    assert 'class="samples"' not in page
+
+
+def test_a_target_is_called_target_wherever_its_number_stands(three, tmp_path):
+    shutil.copytree(three, tmp_path / "runs")
+    path = tmp_path / "runs" / "better" / "config.json"
+    config = json.loads(path.read_bytes())
+    paid = {
+        "task": "jcq",
+        "measure": "jcq/mean",
+        "encoder": None,
+        "judge": "judge-a",
+        "by": "grpo",
+    }
+    config["loaded"] |= {"model_trained": True, "trained_on": [paid]}
+    path.write_text(json.dumps(config), "utf-8")
+    page = page_of(tmp_path / "runs", tmp_path, base="base")
+    assert overview(page)["better this checkpoint"] == [
+        "▲ 3.29 +0.29 [+0.25, +0.32] target"
+    ]
+    assert overview(page)["worse"] == ["▼ 2.71 −0.29 [−0.32, −0.25]"]
+    told = facts(page)["better"]
+    assert told == {
+        "rewarded or shown in training, so no evidence": [
+            "score by judge-a 3.29 (+0.29 [+0.25, +0.32], 35 trial questions)"
+        ],
+    }
+    assert (
+        "target: rewarded or shown in training, so a gain is no evidence"
+        in first_of(page)
+    )
+    assert "This checkpoint: what one training came to." in first_of(page)
+    assert "target" in cells_of(page, "JCQ: differences")[1][1]
+
+
+def test_different_words_are_rarefied_within_a_study(
+    tmp_path,
+):
+    for study, bad in (("small", 28), ("large", 10)):
+        folder = tmp_path / study
+        dat_run(folder / "base", "base", seed=1, n=40, bad=bad)
+        dat_run(folder / "GRPO", "GRPO", seed=2, n=40, bad=0)
+        write_study(
+            folder,
+            StudyFolder(
+                study, None, {n: StudyRow("m", folder / n) for n in ("base", "GRPO")}
+            ),
+        )
+    models = {model.name: model for model in find_evaluated([str(tmp_path)])}
+    sizes = {
+        study: models[f"{study}/base"].run("dat").summary.usable
+        for study in ("small", "large")
+    }
+    assert sizes["small"] < sizes["large"]
+    page = page_of(tmp_path, tmp_path)
+    for study, size in sizes.items():
+        assert f"{study}, n = {size:,}" in page
+        assert (
+            page.count(f"<small>n = {size:,}</small>") == 4
+        )  # two models, in their table and among all columns
+
+
+def every_column(page, task):
+    """All columns: heading -> what stands below it for the first model."""
+    heading, row, *_ = cells_of(page, f"{task}: all columns")
+    return dict(zip(heading, row, strict=True))
+
+
+def test_all_columns_say_who_judged(three, tmp_path):
+    judged = every_column(page_of(three, tmp_path, base="base"), "JCQ")
+    assert judged["JCQ: judge"] == "judge-a"
+
+
+def test_all_columns_say_how_models_were_asked_and_who_scored(tmp_path):
+    dat_run(tmp_path / "a", "a", seed=0)
+    path = tmp_path / "a" / "config.json"
+    config = json.loads(path.read_bytes())
+    config["settings"] |= {
+        "model": "/home/me/org/name",
+        "temperature": 0.9,
+        "max_new_tokens": 99,
+        "seed": 3,
+    }
+    config["loaded"]["decoder"] = {"temperature": 0.7}  # what the generator did
+    path.write_text(json.dumps(config), "utf-8")
+    page = page_of(tmp_path, tmp_path)
+    asked = every_column(page, "DAT")
+    assert "/home/me" not in page
+    assert [asked[name] for name in ("temperature", "max_new_tokens", "seed")] == [
+        "0.7",
+        "99",
+        "3",
+    ]
+    assert asked["DAT: encoder"] == "ja-ginza"
+    assert asked["DAT: noun checker"]
+
+
+def test_a_caveat_stands_wherever_its_number_does(three, tmp_path, capsys):
+    page = english_text(page_of(three, tmp_path, base="base"))
+    trial = "JCQ, 35 trial questions, by judge-a"
+    tables = tmp_path / "r-tables"
+    for name in ("overview", "jcq-differences", "table12"):
+        heading, *lines = (tables / f"{name}.csv").read_text("utf-8-sig").splitlines()
+        assert heading.endswith(",of")
+        assert (
+            "judge" not in heading
+        )  # the columns are the same whoever judged, and whatever was asked
+        assert all(line.endswith(f'"{trial}"') for line in lines)
+        assert f". {trial}." in (tables / f"{name}.tex").read_text("utf-8")
+    assert f"JCQ by criterion (the paper's Tables 3 and 12). {trial}." in (
+        tables / "table12.tex"
+    ).read_text("utf-8")
+    compare([str(three)], "base")
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"At a glance ({trial})" in printed
+    assert f"JCQ: differences ({trial})" in printed
+    fact = "score by judge-a 3.29 (+0.29 [+0.25, +0.32], 35 trial questions)"
+    assert f"better: higher than base: {fact}" in printed
+    assert fact in page
+
+
+def cut_off(folder, counts):
+    """A run of each name, as many of whose 35 answers end within their reasoning."""
+    for name, cut in counts.items():
+        ends = iter(["" if k < cut else "</think>案" for k in range(35)])
+        jcq_run(
+            folder / name,
+            name,
+            lambda q, ends=ends: f"<think>{q.id}{next(ends)}",
+            lambda q: (3, 3, 3, 3),
+        )
+
+
+def test_answers_cut_off_stand_beside_their_models_number_alone(tmp_path):
+    cut_off(tmp_path, {"base": 0, "cut": 15})
+    page = page_of(tmp_path, tmp_path, base="base")
+    assert overview(page)["cut"] == [
+        "3.00 +0.00 15 of 35 answers cut off",
+        "▼ 57.1% −42.9 points [−61.7, −19.4]",
+    ]
+    assert overview(page)["base"] == ["3.00", "100.0%"]
+    assert facts(page)["cut"]["lower than base"] == [
+        "complete 57.1% (−42.9 points [−61.7, −19.4])"
+    ]
+    with (tmp_path / "r-tables" / "overview.csv").open(
+        encoding="utf-8-sig", newline=""
+    ) as file:
+        base, cut = csv.DictReader(file)
+    assert (base["score caveats"], cut["score caveats"]) == (
+        "",
+        "15 of 35 answers cut off",
+    )
+    assert float(cut["complete"]) == 20 / 35
+
+
+def test_answers_cut_off_of_several_seeds_are_one_number(tmp_path):
+    counts = {"base@0": 7, "base@1": 7, "cut@0": 15, "cut@1": 5, "cut@2": 0}
+    cut_off(tmp_path, counts)
+    page = page_of(tmp_path, tmp_path, base="base")
+    assert (
+        overview(page)["base mean over 2 seeds"][0] == "3.00 14 of 70 answers cut off"
+    )
+    cut, *_ = overview(page)["cut mean over 3 seeds"]
+    assert cut == "3.00 +0.00 20 of 70 answers cut off (2 of 3 seeds)"
+
+
+def test_what_a_model_was_trained_on_is_read_from_its_folder(tmp_path):
+    for folder in (tmp_path, tmp_path / "checkpoint-8"):
+        folder.mkdir(exist_ok=True)
+        (folder / "sozo_state.json").write_text("{}", "utf-8")
+    unknown = dict.fromkeys(("task", "measure", "encoder", "judge", "by"), NOT_RECORDED)
+    assert trained_on(tmp_path) == [unknown]  # nothing says on what
+    rewards = [
+        {"task": "dat", "scale": 10.0, "embedding_model": "ja-ginza"},
+        {"task": "jcq", "path": "a.b", "judge": {"model": "j"}},
+        {"task": "sentences", "measure": "sentences/usable"},
+    ]
+    config = {"settings": {"rewards": rewards}, "loaded": {"model_sha256": None}}
+    paid = [
+        {
+            "task": "dat",
+            "measure": "dat",
+            "encoder": "ja-ginza",
+            "judge": None,
+            "by": "grpo",
+        },
+        {"task": "jcq", "measure": "a.b", "encoder": None, "judge": "j", "by": "grpo"},
+        {
+            "task": "sentences",
+            "measure": "sentences/usable",
+            "encoder": None,
+            "judge": None,
+            "by": "grpo",
+        },
+    ]
+    # Before, only what GRPO paid for was written, and nothing of a folder from which it started.
+    for start, known in ((None, paid), ("0" * 64, [unknown, *paid])):
+        config["loaded"]["model_sha256"] = start
+        (tmp_path / "run_config.json").write_text(json.dumps(config), "utf-8")
+        assert trained_on(tmp_path) == trained_on(tmp_path / "checkpoint-8") == known
+    (tmp_path / "run_config.json").write_text(
+        json.dumps(config | {"trained_on": paid[:1]}), "utf-8"
+    )
+    assert trained_on(tmp_path) == trained_on(tmp_path / "checkpoint-8") == paid[:1]
+    (tmp_path / "sozo_state.json").unlink()
+    assert (
+        trained_on(tmp_path) == paid[:1]
+    )  # a merged or a cut model has the record alone
+    (tmp_path / "run_config.json").unlink()
+    assert trained_on(tmp_path) == []

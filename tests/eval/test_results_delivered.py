@@ -1,0 +1,282 @@
+"""Results in the W&B run that trained the model and in its card, by the commands a user types; the key in no file."""
+
+import gzip
+import json
+import os
+import sys
+
+import pyarrow.parquet as pq
+import pytest
+from huggingface_hub import ModelCard
+
+import warm
+from grpo_runs import wandb_records
+from model_server import KEY, completion, server
+from sozo.data.schema import iter_tables
+from two_tasks import ROOT, both, story_teller
+
+TRAINED = "tr41n1ng"
+
+
+def echo(body):
+    """As `both` and `story_teller`, but every text holds the key, as a server that shows requests would."""
+    told = (
+        story_teller(body) if "物語" in body["messages"][-1]["content"] else both(body)
+    )
+    message = told[1]["choices"][0]["message"]
+    if "流暢性" not in message["content"]:
+        message["content"] += f"\nBearer {KEY}"
+    return told
+
+
+def evaluate(folder, *words, **variables):
+    """A command; whatever W&B keeps goes under the folder too."""
+    command = [sys.executable, "-m", "sozo", *words]
+    fixed = {
+        "OPENAI_API_KEY": KEY,
+        "PYTHONPATH": str(ROOT / "src"),
+        "WANDB_MODE": "offline",
+    }
+    fixed |= {
+        f"WANDB_{name}_DIR": str(folder / f"wandb-{name.lower()}")
+        for name in ("DATA", "CACHE", "CONFIG")
+    }
+    return warm.run(command, cwd=folder, env=os.environ | fixed | variables)
+
+
+def files_with_key(folder):
+    """Every file that holds the key, packed or not."""
+    found = []
+    for path in (path for path in folder.rglob("*") if path.is_file()):
+        content = path.read_bytes()
+        if content.startswith(b"\x1f\x8b"):
+            content = gzip.decompress(content)
+        elif content.startswith(b"PAR1"):
+            content = json.dumps(pq.read_table(path).to_pylist()).encode()
+        if KEY.encode() in content:
+            found.append(path)
+    return found
+
+
+@pytest.fixture
+def grpo(tmp_path):
+    """What training leaves, as far as evaluation reads it: one checkpoint, and the end at step 12."""
+    folder = tmp_path / "grpo"
+    for place, step in ((folder / "checkpoint-9", 9), (folder, 12)):
+        place.mkdir(exist_ok=True, parents=True)
+        (place / "config.json").write_text("{}")
+        log = [
+            {"step": 1, "reward": 1.0, "loss": 0.5},
+            {"step": step, "reward": 2.0, "train_runtime": 3.0},
+        ]
+        (place / "trainer_state.json").write_text(
+            json.dumps({"global_step": step, "log_history": log})
+        )
+        state = {
+            "version": 1,
+            "wandb_run_id": TRAINED,
+            "wandb_project": "study",
+            "wandb_entity": None,
+        }
+        (place / "sozo_state.json").write_text(json.dumps(state))
+    (folder / "README.md").write_text("---\nmodel_name: mine\n---\n\n# Mine\n")
+    return folder
+
+
+def offline(folder):
+    """Ids of the W&B runs in a folder of results, and everything logged: one dictionary for each line."""
+    # Of two within a second the second one's folder ends in -1.
+    folders = sorted(folder.glob("wandb/offline-run-*"))
+    ids = [path.name.split("-")[3] for path in folders]
+    records = list(wandb_records(folder))
+    history = [
+        {
+            item.key or "/".join(item.nested_key): json.loads(item.value_json)
+            for item in record.history.item
+        }
+        for record in records
+        if record.HasField("history")
+    ]
+    return ids, records, history
+
+
+def command(url, *words, models=("grpo",), benchmarks=("jcq", "sat")):
+    fixed = [
+        "--trial",
+        "--base-url",
+        url,
+        "--judge-base-url",
+        url,
+        "--judge-model",
+        "j",
+        "--output",
+        "out",
+    ]
+    return ["run", "--model", *models, "--tasks", *benchmarks, *fixed, *words]
+
+
+def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere(
+    grpo, tmp_path
+):
+    with server(echo) as (url, _):
+        done = evaluate(tmp_path, *command(url, "--model-card", "--checkpoints"))
+        assert done.returncode == 0, done.stderr
+        ids, records, history = offline(tmp_path / "out")
+        assert ids == [TRAINED] * 4
+        told = f"is in the run {TRAINED} of the project study, offline; upload it with: wandb sync"
+        assert done.stdout.count(told) == 4
+        again = evaluate(tmp_path, *command(url, "--model-card", "--checkpoints"))
+        assert again.returncode == 0, again.stderr
+        assert "W&B" not in again.stdout  # nothing is logged twice
+        assert offline(tmp_path / "out")[0] == ids
+    projects = {record.run.project for record in records if record.HasField("run")}
+    assert projects == {"study"}
+    jcq, sat = (
+        [row for row in history if f"eval/{score}" in row]
+        for score in ("jcq/mean", "sat/score")
+    )
+    assert (
+        [row["train/global_step"] for row in jcq]
+        == [row["train/global_step"] for row in sat]
+        == [9, 12]
+    )
+    metrics = json.loads(
+        (tmp_path / "out" / "grpo" / "final" / "jcq" / "metrics.json").read_text(
+            "utf-8"
+        )
+    )
+    assert jcq[1]["eval/jcq/mean"] == metrics["measures"]["jcq/mean"]["value"] == 3.5
+    assert (jcq[1]["eval/jcq/mean_n"], jcq[1]["eval/jcq/num_items"]) == (34, 35)
+    assert (
+        jcq[1]["eval/jcq/judgements_unparseable"],
+        jcq[1]["eval/jcq/complete_of"],
+    ) == (
+        1,
+        35,
+    )
+    assert (sat[1]["eval/sat/score_n"], sat[1]["eval/sat/score_of"]) == (112, 113)
+    # `wandb sync` takes the last summary for the whole run: training and the other benchmark are in it too.
+    summary = {}
+    for record in records[
+        max(k for k, record in enumerate(records) if record.HasField("run")) :
+    ]:
+        summary |= {
+            item.key or item.nested_key[0]: json.loads(item.value_json)
+            for item in record.summary.update
+        }
+    assert (
+        summary["train/reward"],
+        summary["train/loss"],
+        summary["train_runtime"],
+    ) == (2.0, 0.5, 3.0)
+    assert (summary["eval/jcq/mean"], summary["eval/jcq/judge"]) == (3.5, "j")
+    uses = [summary[f"eval/jcq/unusual uses{part}"] for part in ("", "_n", "_of")]
+    assert uses == [3.5, 4, 5]
+    assert summary["eval/jcq/caveats"] == (
+        "35 trial questions, by j, judged by the model that wrote"
+    )
+    artifacts = {
+        record.artifact.name: record.artifact
+        for record in records
+        if record.HasField("artifact")
+    }
+    ours = artifacts[f"{TRAINED}-jcq-grpo-checkpoint-9"]
+    held = {entry.path for entry in ours.manifest.contents}
+    assert held == {
+        "config.json",
+        "metrics.json",
+        "judgements.jsonl",
+        "items.jsonl",
+        "answers/part-00000.parquet",
+    }
+    assert (
+        json.loads((tmp_path / "out" / "grpo" / "final" / "wandb.json").read_text())[
+            "run"
+        ]["id"]
+        == TRAINED
+    )
+    # Of the process that evaluates, W&B knows neither its command line nor what it printed.
+    kept = {path.name for path in (tmp_path / "out" / "wandb").rglob("*")}
+    assert not kept & {"output.log", "wandb-metadata.json", "requirements.txt"}
+    assert not [
+        record
+        for record in records
+        if record.HasField("output_raw") or record.HasField("stats")
+    ]
+    # The card of each model that is a folder; a checkpoint's is made.
+    card = ModelCard.load(grpo / "README.md")
+    assert card.text.strip() == "# Mine"
+    assert {one.metric_type: one.metric_value for one in card.data.eval_results}[
+        "jcq_fluency"
+    ] == 4
+    assert (grpo / "checkpoint-9" / "README.md").is_file()
+    (table,) = iter_tables(tmp_path / "out" / "grpo" / "final" / "jcq")
+    assert "Bearer ***" in str(table.to_pylist())
+    assert KEY not in str(table.to_pylist())
+    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) > 60
+    assert files_with_key(tmp_path) == []
+    assert KEY not in done.stdout + done.stderr
+
+
+def test_a_model_that_nobody_tracked_is_logged_on_request_only(tmp_path):
+    with server(both) as (url, _):
+        words = command(url, models=("org/m",), benchmarks=("jcq",))
+        assert evaluate(tmp_path, *words).returncode == 0
+        assert not (tmp_path / "out" / "wandb").exists()
+        done = evaluate(
+            tmp_path, *words, "--wandb", WANDB_PROJECT="mine"
+        )  # finished before, and logged now
+        assert done.returncode == 0, done.stderr
+        assert (
+            evaluate(tmp_path, *words, "--wandb", WANDB_PROJECT="mine").stdout.count(
+                "W&B"
+            )
+            == 0
+        )
+    (run_id,), records, ((row),) = offline(tmp_path / "out")
+    (run,) = [record.run for record in records if record.HasField("run")][:1]
+    assert (run.run_id, run.project, run.display_name) == (run_id, "mine", "m")
+    assert row["eval/jcq/mean"] == 3.5
+    assert "train/global_step" not in row
+    assert f"in the run {run_id} of the project mine" in done.stdout
+
+
+def test_what_a_judge_says_about_the_key_is_in_no_file(grpo, tmp_path):
+    def refuse(body):
+        if body["model"] == "j" and body["max_tokens"] > 1:  # behind its greeting
+            return 401, {
+                "error": {
+                    "message": f"Incorrect API key provided: {KEY}. Find yours elsewhere."
+                }
+            }
+        return completion("答え")
+
+    with server(refuse) as (url, _):
+        done = evaluate(
+            tmp_path, *command(url, "--no-wandb", "--checkpoints", benchmarks=("jcq",))
+        )
+    assert done.returncode == 2
+    assert "Incorrect API key provided: ***" in done.stderr
+    assert KEY not in done.stdout + done.stderr
+    assert (
+        tmp_path
+        / "out"
+        / "grpo"
+        / "checkpoint-9"
+        / "jcq"
+        / "answers"
+        / "part-00000.parquet"
+    ).is_file()
+    assert files_with_key(tmp_path) == []
+    assert not (tmp_path / "out" / "wandb").exists()
+
+
+def test_what_is_in_the_way_of_a_card_is_found_before_anything_is_asked(grpo, tmp_path):
+    (grpo / "README.md").write_text("---\nmodel-index: none\n---\n")
+    with server(both) as (url, requests):
+        done = evaluate(tmp_path, *command(url, "--model-card", "--checkpoints"))
+        other = evaluate(tmp_path, *command(url, "--model-card", models=("org/m",)))
+    assert (done.returncode, other.returncode, requests) == (2, 2, [])
+    assert "README.md: its model-index is no list of models with results" in done.stderr
+    assert "--model-card writes README.md in a model's folder" in other.stderr
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,371 @@
+"""What packages add by entry points: suite, studies and a third party's, beside each other or not at all."""
+
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import warm
+from core import copy_core, install
+from fakes import read_answer_table
+from joined import declare
+
+pytestmark = pytest.mark.studies  # of the whole repository
+
+ROOT = Path(__file__).parents[2]
+STUDIES = {"agreement", "correlate", "encoders", "experts"}
+SUITE = {"form", "judge", "people", "words"}
+TASKS = {
+    "sipen",
+    "pbig",
+    "hivemind",
+    "general",
+    "sentences",
+}  # of suite: below `sozo score`
+PACKAGE = """
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sozo.scoring.measure import Measure
+from sozo.tasks.task import Item, Row, Task
+
+
+class Short(Task):
+    name, title = "short", "Short answers"
+    measures = (Measure("short", 2),)
+
+    def items(self):
+        return [Item("1", "あなたの好きなものは?")]
+
+    def score(self, items, answers):
+        return [Row({"short": 1 / len(answer.text)}) for answer in answers]
+
+
+def greet(
+    name: Annotated[str, typer.Option(help="Whom.")], times: Annotated[list[int], typer.Option(help="How often.")]
+) -> None:
+    \"\"\"Say hello.\"\"\"
+    typer.echo(f"hello {name} {sum(times)}")
+"""
+PYPROJECT = """
+[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+[project]
+name = "their-package"
+version = "1.0"
+[project.entry-points."sozo.commands"]
+greet = "theirs:greet"
+[project.entry-points."sozo.tasks"]
+short = "theirs:Short"
+[tool.setuptools]
+py-modules = ["theirs"]
+"""
+
+
+def sozo(
+    *words, paths=(), code="from sozo.eval.cli import run_cli; run_cli()", **environment
+):
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, paths)),
+        **environment,
+    }
+    command = [sys.executable, "-c", code, *map(str, words)]
+    return warm.run(command, env=environment)
+
+
+def commands(done):
+    assert done.returncode == 0, done.stderr
+    return {
+        line.split()[0]
+        for line in done.stdout.partition("Commands:")[2].splitlines()
+        if line[2:3].strip()
+    }
+
+
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory):
+    """A package of a third party, built and installed."""
+    source, target = (
+        tmp_path_factory.mktemp("theirs"),
+        tmp_path_factory.mktemp("installed"),
+    )
+    (source / "theirs.py").write_text(PACKAGE, "utf-8")
+    (source / "pyproject.toml").write_text(PYPROJECT)
+    return install(source, target)
+
+
+def test_a_package_brings_a_task_and_a_command_beside_ours(theirs, tmp_path):
+    assert {"greet", "dat"} | STUDIES | SUITE <= commands(
+        sozo("--help", paths=[theirs])
+    )
+    assert {"short", "dat"} | TASKS <= commands(sozo("score", "--help", paths=[theirs]))
+    assert (
+        sozo("greet", "--name", "Ai", "--times", "1", "2", paths=[theirs]).stdout
+        == "hello Ai 3\n"
+    )
+    (tmp_path / "a.jsonl").write_text(
+        '{"item": "1", "text": "猫"}\n{"item": "1", "text": "三味線と猫"}\n', "utf-8"
+    )
+    done = sozo(
+        "score",
+        "short",
+        tmp_path / "a.jsonl",
+        "--output",
+        tmp_path / "run",
+        paths=[theirs],
+    )
+    assert done.returncode == 0, done.stderr
+    assert "0.60" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["correlate", "greet"])
+def test_two_packages_do_not_bring_one_command(name, theirs, tmp_path):
+    other = declare(tmp_path, "other", f"[sozo.commands]\n{name} = theirs:greet\n")
+    done = sozo("--help", paths=[theirs, other])
+    assert done.returncode == 2
+    assert f"both bring {name}; uninstall one of them" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        (
+            "[sozo.commands]\nreport = theirs:greet\n",
+            "other brings a command report, which sozo has; uninstall it",
+        ),
+        (
+            "[sozo.commands]\ndat = theirs:greet\n",
+            "other brings a command dat, which sozo has; uninstall it",
+        ),
+        (
+            "[sozo.tasks]\nx = sozo.tasks.dat.task:DatScorer\n",
+            "other names .*, which is no subclass of",
+        ),
+    ],
+)
+def test_what_cannot_join_is_refused_by_name(entries, message, theirs, tmp_path):
+    done = sozo("--help", paths=[theirs, declare(tmp_path, "other", entries)])
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert re.search(message, done.stderr), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [
+        ("raise ValueError('a\\n\\x1b[31mb')", "ValueError: a [31mb"),
+        ("import not_there", "No module named 'not_there'"),
+    ],
+)
+def test_a_package_that_fails_is_one_line_and_the_rest_stays(module, said, tmp_path):
+    other = declare(tmp_path, "other", "[sozo.commands]\ngreet = broken:greet\n")
+    (tmp_path / "broken.py").write_text(module)
+    done = sozo("--help", paths=[other])
+    assert commands(done) >= STUDIES | SUITE
+    assert "greet is missing: other cannot be loaded" in done.stderr
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.fixture(scope="module")
+def core(tmp_path_factory):
+    """A copy of the core alone."""
+    return copy_core(tmp_path_factory.mktemp("core"))
+
+
+def test_the_core_runs_alone(core, tmp_path):
+    """Beside metadata that know them."""
+    done = sozo("--help", paths=[core / "src"])
+    assert not (STUDIES | SUITE) & commands(done)
+    assert {"run", "report", "dat"} <= commands(done)
+    assert done.stderr == ""
+    assert commands(sozo("score", "--help", paths=[core / "src"])) == {
+        "dat",
+        "jcq",
+        "sat",
+    }
+    (tmp_path / "a.jsonl").write_text('{"text": "1. 犬"}\n', "utf-8")
+    for name in ("a", "b"):
+        words = [
+            "--source",
+            name,
+            "--output",
+            tmp_path / "runs" / name,
+            "--noun-checker",
+            "jumandic",
+        ]
+        done = sozo("score", "dat", tmp_path / "a.jsonl", *words, paths=[core / "src"])
+        assert done.returncode == 0, done.stderr
+    done = sozo(
+        "report",
+        tmp_path / "runs",
+        "--output",
+        tmp_path / "r.html",
+        paths=[core / "src"],
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "r.html").is_file()
+
+
+def test_no_file_of_the_core_names_what_joins_it(core):
+    files = [
+        path
+        for link in (core / "src" / "sozo").iterdir()
+        if link.is_symlink()
+        for path in link.resolve().rglob("*.py")
+    ]
+    names = [
+        path
+        for path in files
+        if re.search(r"sozo\.(studies|suite)", path.read_text("utf-8"))
+    ]
+    assert [path.relative_to(core).as_posix() for path in names] == ["data/joined.py"]
+
+
+def test_a_run_of_a_task_that_is_not_there_is_told(core, tmp_path):
+    """Where the core is alone."""
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"item": "trial-01-1", "text": "はい"}\n', "utf-8")
+    run = tmp_path / "runs" / "sipen"
+    done = sozo("score", "sipen", file, "--output", run)
+    assert done.returncode == 0, done.stderr
+    done = sozo("answers", tmp_path / "runs", paths=[core / "src"])
+    assert done.returncode == 2
+    assert "is a run of the task 'sipen', which is not installed" in done.stderr
+
+
+WRITER = """
+from sozo.data.schema import Completion
+
+
+class Parrot:
+    temperature = None  # whatever was asked
+
+    def __init__(self, who):
+        self.name, self.limit = who.source, who.max_new_tokens
+
+    def answer(self, prompts, seed, batch):
+        return [Completion(f"1. {seed} of {batch}") for _ in prompts]
+
+    def describe(self):
+        return {"generator": "parrot", "limit": self.limit}
+"""
+
+
+def test_a_package_brings_who_writes(tmp_path):
+    other = declare(tmp_path, "other", "[sozo.generators]\nparrot = birds:Parrot\n")
+    (tmp_path / "birds.py").write_text(WRITER)
+    dat = ["dat", "--noun-checker", "jumandic", "--num-answers", "2"]
+    named = [
+        "--model",
+        "any/thing",
+        "--backend",
+        "parrot",
+        "--sampling",
+        "temperature=0.5",
+    ]
+    sources = "parrot", "any/thing temperature=0.5"
+    for k, who in enumerate((["--model", "parrot"], named)):
+        run = tmp_path / str(k)
+        done = sozo(*dat, *who, "--output", run, paths=[other])
+        assert done.returncode == 0, done.stderr
+        config = json.loads((run / "config.json").read_text("utf-8"))
+        described = {"temperature": None, "generator": "parrot", "limit": 256}
+        assert config["loaded"]["decoder"] == described
+        assert config["settings"]["backend"] == "parrot"
+        assert config["settings"].get("temperature") == (None, 0.5)[k]  # as asked
+        assert config["environment"]["packages"]["other"] == "1.0"
+        rows = list(read_answer_table(run))
+        expected = [(sources[k], "1. 0 of 0")] * 2
+        assert [(row.source, row.text) for row in rows] == expected
+    done = sozo(*dat, *named[:-1], "top_k=2", "--output", tmp_path / "k", paths=[other])
+    assert done.returncode == 2
+    assert "sampling top_k=2: parrot may not know top_k; it takes a temp" in done.stderr
+    done = sozo(*dat, *who, "--output", tmp_path / "no")
+    assert done.returncode == 2
+    assert "unknown backend 'parrot'; choose one of auto, " in done.stderr
+
+
+TRAINER = """
+def mine():
+    from sozo.training import sft_dpo as table
+
+    def train(script, training, model):
+        return f"{script.top_k} rows into {training.output_dir}"
+
+    return train, table.SftArguments, table.SftSettings
+"""
+LAUNCH = """
+from pathlib import Path
+import sys
+from sozo.data.errors import one_line_errors
+
+with one_line_errors("train"):
+    from sozo.training.config import parse
+    from sozo.training.methods import recipe
+
+    train, *settings = recipe(sys.argv[1])
+    print(train(*parse(*settings, ["--config", *sys.argv[2:]])))
+"""
+
+
+def test_a_package_brings_how_to_train(tmp_path):
+    """By the same settings, YAML and flags."""
+    other = declare(tmp_path, "other", "[sozo.methods]\nmine = trainers:mine\n")
+    (tmp_path / "trainers.py").write_text(TRAINER)
+    yaml, out = ROOT / "recipes/tiny/sft.yaml", tmp_path / "out"
+    words = (yaml, "--answers", tmp_path, "--output_dir", out)
+    done = sozo("mine", *words, "--top_k", "64", paths=[other], code=LAUNCH)
+    assert done.stdout == f"64 rows into {out}\n", done.stderr
+    done = sozo("mine", *words, code=LAUNCH)
+    assert (
+        done.stderr
+        == "train: there is no training method mine; there are sft, dpo, grpo\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("entry", "message", "words"),
+    [
+        (
+            "[sozo.generators]\nvllm",
+            "brings a generator vllm, which sozo has",
+            ["dat", "--model", "tiny", "--output", "no"],
+        ),
+        ("[sozo.methods]\nsft", "brings a method sft, which sozo has", ["mine"]),
+    ],
+)
+def test_a_name_that_sozo_has_is_refused(entry, message, words, tmp_path):
+    other = declare(tmp_path, "other", f"{entry} = joined_nowhere:x\n")
+    (tmp_path / "joined_nowhere.py").write_text("x = None\n")
+    code = (
+        LAUNCH if words == ["mine"] else "from sozo.eval.cli import run_cli; run_cli()"
+    )
+    done = sozo(*words, paths=[other], code=code)
+    assert done.returncode == 2, done.stderr
+    assert f"other {message}; uninstall it" in done.stderr
+
+
+def test_older_metadata_are_told(tmp_path):
+    """An environment that was installed before a command came."""
+    code = """
+from sozo.data import joined
+known = joined.entry_points()
+class Older:
+    def select(self, group):
+        return [entry for entry in known.select(group=group) if entry.name != "correlate"]
+joined.entry_points = Older
+from sozo.eval.cli import run_cli; run_cli()
+"""
+    done = sozo("--help", code=code)
+    assert commands(done) & STUDIES == STUDIES - {"correlate"}
+    line = "sozo.commands: correlate is missing: the installation is older than pyproject.toml; run make install\n"
+    assert done.stderr == line

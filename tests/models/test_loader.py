@@ -1,0 +1,417 @@
+"""Loading asks transformers and PEFT what they found: of models of public classes, of references, encoders, engines."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from peft import LoraConfig, get_peft_model
+from safetensors.torch import load_file, save_file
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    BertModel,
+    LlamaForCausalLM,
+    modeling_utils,
+)
+
+from fakes import AXES
+from grpo_runs import recipe, run
+from scripted_grpo import tiny_llama
+from sft_dpo_runs import train
+from sozo.data.errors import UserError
+from sozo.data.whole_models import whole_models
+from sozo.models.tiny import build_tokenizer
+from sozo.models.weights import check_adapter, load_model, load_tokenizer
+from sozo.scoring.embeddings import make_encoder
+
+pytestmark = pytest.mark.usefixtures("forked_modules")
+
+TOKENIZER = build_tokenizer(list(AXES))
+IDS = torch.arange(2, 20)[None]
+TEXT = {
+    "vocab_size": len(TOKENIZER),
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+}
+TEXT |= {
+    "num_attention_heads": 2,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 64,
+    "pad_token_id": 0,
+}
+TEXT |= {"eos_token_id": 1, "bos_token_id": 1}
+LINEAR = {
+    "linear_num_value_heads": 2,
+    "linear_num_key_heads": 2,
+    "linear_key_head_dim": 8,
+    "linear_value_head_dim": 8,
+}
+LINEAR |= {"head_dim": 8, "layer_types": ["full_attention", "full_attention"]}
+SIGHT = {"hidden_size": 16, "patch_size": 14}
+BLOCKS = SIGHT | {
+    "depth": 1,
+    "intermediate_size": 16,
+    "num_heads": 2,
+    "out_hidden_size": 16,
+}
+LORA = {
+    "r": 2,
+    "target_modules": ["q_proj", "v_proj"],
+    "init_lora_weights": False,
+    "task_type": "CAUSAL_LM",
+}
+
+
+def llama4():
+    tower = SIGHT | {
+        "intermediate_size": 64,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "image_size": 28,
+    }
+    tower |= {
+        "vision_output_dim": 16,
+        "projector_input_dim": 16,
+        "projector_output_dim": 16,
+    }
+    text = TEXT | {"head_dim": 8, "intermediate_size_mlp": 32, "num_local_experts": 2}
+    config = transformers.Llama4Config(text_config=text, vision_config=tower)
+    return transformers.Llama4ForConditionalGeneration(config)
+
+
+def qwen3_5():
+    tower = BLOCKS | {"num_position_embeddings": 16}
+    config = transformers.Qwen3_5Config(text_config=TEXT | LINEAR, vision_config=tower)
+    return transformers.Qwen3_5ForConditionalGeneration(config)
+
+
+def qwen3_next():
+    experts = {"num_experts": 2, "num_experts_per_tok": 1, "moe_intermediate_size": 8}
+    experts |= {"shared_expert_intermediate_size": 8}
+    return transformers.Qwen3NextForCausalLM(
+        transformers.Qwen3NextConfig(**TEXT | LINEAR | experts)
+    )
+
+
+def deepseek_v3():
+    experts = {
+        "moe_intermediate_size": 8,
+        "n_routed_experts": 2,
+        "num_experts_per_tok": 1,
+        "n_group": 1,
+    }
+    experts |= {"topk_group": 1, "first_k_dense_replace": 1}
+    heads = {
+        "q_lora_rank": 8,
+        "kv_lora_rank": 8,
+        "qk_rope_head_dim": 8,
+        "qk_nope_head_dim": 8,
+        "v_head_dim": 8,
+    }
+    return transformers.DeepseekV3ForCausalLM(
+        transformers.DeepseekV3Config(**TEXT | experts | heads)
+    )
+
+
+def classifier():
+    config = transformers.LlamaConfig(**TEXT, num_labels=1, tie_word_embeddings=True)
+    return transformers.LlamaForSequenceClassification(config)
+
+
+def llama():
+    return tiny_llama(len(TOKENIZER), num_hidden_layers=2, tie_word_embeddings=True)
+
+
+def saved(model, folder, extra=None):
+    model.save_pretrained(folder)
+    TOKENIZER.save_pretrained(folder)
+    if extra:
+        change(folder / "model.safetensors", lambda weights: weights | extra)
+    return folder
+
+
+def change(file, how):
+    weights = {name: weight.clone() for name, weight in how(load_file(file)).items()}
+    save_file(weights, file, {"format": "pt"})
+
+
+def without(part):
+    return lambda weights: {
+        name: weight for name, weight in weights.items() if part not in name
+    }
+
+
+# How many weights have no use, and one; 0 where the class itself says that they need none.
+UNUSED = {
+    "a vision tower": (llama4, {}, 26, "multi_modal_projector.linear_1.weight"),
+    "a vision tower that the class knows": (qwen3_5, {}, 0, None),
+    "layers for several tokens": (
+        deepseek_v3,
+        {
+            f"model.layers.2.{name}.weight": torch.ones(16)
+            for name in ("enorm", "hnorm")
+        },
+        2,
+        "model.layers.2.enorm.weight",
+    ),
+    "layers for several tokens that the class knows": (
+        qwen3_next,
+        {"mtp.norm.weight": torch.ones(16)},
+        0,
+        None,
+    ),
+    "a reward model's head": (classifier, {}, 1, "score.weight"),
+    "TRL's value head": (
+        llama,
+        {"v_head.summary.weight": torch.ones(1, 16)},
+        1,
+        "v_head.summary.weight",
+    ),
+    "buffers of old": (
+        llama,
+        {"model.layers.0.self_attn.rotary_emb.inv_freq": torch.ones(4)},
+        0,
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNUSED)
+def test_weights_of_a_public_class_that_have_no_use_are_one_line(case, tmp_path, capfd):
+    make, extra, count, one = UNUSED[case]
+    folder = saved(make(), tmp_path / "m", extra)
+    capfd.readouterr()
+    model, _ = load_model(str(folder))
+    lines = [
+        line
+        for line in capfd.readouterr().err.splitlines()
+        if "m:" in line or "REPORT" in line
+    ]
+    use = f"{folder}: {type(model).__name__} has no use for {count} of its weights, such as {one}"
+    assert lines == ([use] if count else [])
+    change(folder / "model.safetensors", without("layers.1.input_layernorm"))
+    with pytest.raises(
+        UserError,
+        match=r"m: 1 of its weights are missing, such as .*layers.1.input_layernorm.weight",
+    ):
+        load_model(str(folder))
+
+
+def test_only_what_sozo_loads_is_checked(tmp_path):
+    """A class with a new head is somebody's own business, before and after."""
+    folder = saved(llama(), tmp_path / "m")
+    before = modeling_utils.log_state_dict_report
+    with (
+        whole_models(),
+        pytest.raises(
+            UserError, match=r"m: 1 of its weights are missing, such as score.weight"
+        ),
+    ):
+        transformers.AutoModelForSequenceClassification.from_pretrained(folder)
+    assert modeling_utils.log_state_dict_report is before
+    transformers.AutoModelForSequenceClassification.from_pretrained(folder)
+
+
+# Adapters
+
+
+def adapted(kind, base, folder, **settings):
+    """An adapter over the base in `kind`, saved, and the logits of both."""
+    torch.manual_seed(0)
+    model = get_peft_model(kind.from_pretrained(base), LoraConfig(**LORA | settings))
+    model.save_pretrained(folder)
+    with torch.no_grad():
+        return model.eval()(input_ids=IDS).logits
+
+
+@pytest.mark.parametrize(
+    "kind", [AutoModelForCausalLM, transformers.Qwen3_5ForConditionalGeneration]
+)
+def test_an_adapter_loads_in_the_class_whose_names_it_has(kind, tmp_path):
+    """TRL trains in the class that config.json names, and AutoModelForCausalLM may be another."""
+    base = saved(qwen3_5(), tmp_path / "base")
+    right = adapted(kind, base, tmp_path / "a")
+    with torch.no_grad():
+        found = load_model(str(tmp_path / "a"))[0].eval()(input_ids=IDS).logits
+    torch.testing.assert_close(found, right, atol=1e-5, rtol=1e-5)
+
+
+def test_an_adapter_is_checked_without_the_weights_of_its_base(tmp_path):
+    base = saved(llama(), tmp_path / "base")
+    adapted(AutoModelForCausalLM, base, tmp_path / "a", modules_to_save=["lm_head"])
+    (base / "model.safetensors").unlink()
+    check_adapter(str(tmp_path / "a"))
+    change(
+        tmp_path / "a" / "adapter_model.safetensors",
+        without("layers.1.self_attn.q_proj"),
+    )
+    with pytest.raises(
+        UserError,
+        match=r"a: the adapter does not fit its base .*base: 1 of the layers lack weights",
+    ):
+        check_adapter(str(tmp_path / "a"))
+
+
+@pytest.mark.parametrize("lost", ["adapter", "base"])
+def test_a_model_with_an_adapter_in_its_folder_is_checked_twice(lost, tmp_path):
+    """Which transformers loads as one, and of which it reports the adapter only."""
+    folder = saved(llama(), tmp_path / "m")
+    right = adapted(AutoModelForCausalLM, folder, folder)
+    with torch.no_grad():
+        torch.testing.assert_close(load_model(str(folder))[0].eval()(IDS).logits, right)
+    file, part = {
+        "adapter": ("adapter_model", "layers.1"),
+        "base": ("model", "layers.1.mlp"),
+    }[lost]
+    change(folder / f"{file}.safetensors", without(part))
+    problem = {
+        "adapter": "the adapter does not fit its base model: 2 of the layers lack",
+        "base": "3 of its weights are miss",
+    }
+    with pytest.raises(UserError, match=f"m: {problem[lost]}"):
+        load_model(str(folder))
+
+
+# Tokenizers
+
+
+@pytest.mark.parametrize(
+    ("template", "refused"),
+    [(None, False), ("{% for m in messages %}<image>{% endfor %}", True)],
+)
+def test_a_special_token_without_a_row_is_refused_where_a_prompt_holds_it(
+    template, refused, tmp_path
+):
+    """Gemma 3's tokenizer knows a token for images that its models of text have no row for."""
+    folder = saved(llama(), tmp_path / "m")
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<image>"]})
+    tokenizer.chat_template = template or tokenizer.chat_template
+    tokenizer.save_pretrained(folder)
+    adapted(AutoModelForCausalLM, folder, tmp_path / "a")
+    tokenizer.save_pretrained(tmp_path / "a")
+    for path in (folder, tmp_path / "a"):
+        if refused:
+            with pytest.raises(
+                UserError,
+                match=rf"its tokenizer knows {len(tokenizer)} tokens, '<image>' as number",
+            ):
+                load_tokenizer(str(path))
+        else:  # and PEFT's loader, which would give the token a row, has no say
+            assert load_model(str(path))[
+                0
+            ].get_input_embeddings().num_embeddings == len(TOKENIZER)
+
+
+def test_embeddings_that_were_resized_for_an_adapter_come_with_it(tmp_path):
+    """To a multiple of 64: more rows than the tokenizer needs."""
+    base = saved(llama(), tmp_path / "base")
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    tokenizer.add_tokens(["新語"])
+    model = LlamaForCausalLM.from_pretrained(base)
+    model.resize_token_embeddings(len(tokenizer), pad_to_multiple_of=64)
+    model = get_peft_model(model, LoraConfig(**LORA))
+    model.save_pretrained(tmp_path / "a")
+    tokenizer.save_pretrained(tmp_path / "a")
+    found, _ = load_model(str(tmp_path / "a"))
+    torch.testing.assert_close(
+        found(IDS).logits, model.eval()(IDS).logits, atol=1e-5, rtol=1e-5
+    )
+
+
+# Trainings
+
+
+def test_a_training_of_a_model_with_missing_weights_leaves_its_folder_free(
+    mini, answers, tmp_path
+):
+    broken = shutil.copytree(mini, tmp_path / "broken")
+    change(broken / "model.safetensors", without("down_proj"))
+    short = {"max_steps": 1, "save_strategy": "no"}
+    with pytest.raises(
+        UserError,
+        match=r"broken: 1 of its weights are missing, such as .*down_proj.weight, and would",
+    ):
+        train("sft", broken, answers, tmp_path / "out", **short)
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_model_and_reference_have_no_use_for_is_said_once(
+    mini, answers, tmp_path, capfd
+):
+    tower = shutil.copytree(mini, tmp_path / "tower")
+    change(
+        tower / "model.safetensors",
+        lambda weights: weights | {"vision_tower.weight": torch.ones(2)},
+    )
+    short = {"max_steps": 1, "save_strategy": "no", "precompute_ref_log_probs": False}
+    train("dpo", tower, answers, tmp_path / "out", **short)
+    said = capfd.readouterr().err
+    assert (
+        said.count("has no use for 1 of its weights, such as vision_tower.weight") == 1
+    )
+    assert "LOAD REPORT" not in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["sft", "dpo", "grpo"])
+@pytest.mark.parametrize("launch", ["cpu2_ddp.yaml", "cpu2_zero3.yaml"])
+def test_every_process_refuses_a_model_with_missing_weights(
+    launch, method, mini, answers, tmp_path
+):
+    broken = shutil.copytree(mini, tmp_path / "broken")
+    change(broken / "model.safetensors", without("down_proj"))
+    settings = {
+        "model_name_or_path": broken,
+        "output_dir": "out",
+        "report_to": "none",
+        "max_steps": 1,
+    }
+    settings |= {"per_device_train_batch_size": 4, "save_strategy": "no"}
+    if method != "grpo":
+        settings |= {
+            "answers": answers,
+            {"sft": "top_k", "dpo": "num_pairs"}[method]: 64,
+        }
+    done = run(recipe(method=method, launch=launch, **settings), tmp_path)
+    assert done.returncode
+    assert (
+        "broken: 1 of its weights are missing, such as model.layers.0.mlp.down_proj.weight"
+        in done.stderr
+    )
+    assert not (tmp_path / "out" / "run_config.json").exists()
+
+
+# Encoders
+
+
+def test_an_encoder_may_lack_what_no_vector_asks_for(tiny_bert, tmp_path):
+    """Many are published without BERT's pooler."""
+    right = make_encoder(tiny_bert).encode(["犬", "子猫"])
+    folder = shutil.copytree(tiny_bert, tmp_path / "bert")
+    change(folder / "model.safetensors", without("pooler"))
+    np.testing.assert_array_equal(
+        make_encoder(str(folder)).encode(["犬", "子猫"]), right
+    )
+    change(folder / "model.safetensors", without("output.dense.bias"))
+    with pytest.raises(
+        UserError,
+        match=r"bert: \d of its weights are missing, such as encoder.layer.0.attention.output",
+    ):
+        make_encoder(str(folder))
+
+
+def test_an_encoder_of_another_size_than_said_is_refused(tiny_bert, tmp_path):
+    folder = shutil.copytree(tiny_bert, tmp_path / "bert")
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    (folder / "config.json").write_text(json.dumps(config | {"intermediate_size": 64}))
+    assert BertModel.from_pretrained(tiny_bert).config.intermediate_size == 32
+    with pytest.raises(
+        UserError,
+        match=r"bert: 3 of its weights are of another size, such as encoder.layer.0.inter",
+    ):
+        make_encoder(str(folder))

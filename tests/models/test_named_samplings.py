@@ -1,0 +1,515 @@
+"""Ways to sample: their names, what they truncate, rows of their own, the best of several, several in one reply."""
+
+import itertools
+import json
+import os
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import chisquare
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+    LogitsProcessorList,
+    MinPLogitsWarper,
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
+
+import warm
+from grpo_runs import ROOT
+from model_server import KEY, completion, server
+from sozo.data.errors import UserError
+from sozo.data.processes import Processes
+from sozo.data.schema import FORM, Completion, iter_tables
+from sozo.eval.draw import SamplingOptions, draw_parts
+from sozo.eval.plan import plan
+from sozo.eval.run import run_task, score_answers
+from sozo.models import tiny, verbalized
+from sozo.models.model_support import encode_text
+from sozo.models.sampling import Sampling
+from sozo.models.settings import GeneratorSettings, decide
+from sozo.models.shared_prefix import draw
+from sozo.models.transformers_model import TransformersGenerator
+from sozo.scoring.endpoint.client import OFFICIAL
+from sozo.scoring.measure import Measure
+from sozo.tasks import finished_run
+from sozo.tasks.task import Answer, Item, Row, Task
+
+TRUNCATIONS = [
+    {"min_p": 0.1},
+    {"top_p": 0.9},
+    {"top_k": 20},
+    {"top_k": 50, "top_p": 0.7},
+    {"top_k": 60, "top_p": 0.95, "min_p": 0.02},
+]
+
+
+def transformers_distribution(
+    logits: torch.Tensor, temperature: float, truncation: dict[str, float]
+) -> torch.Tensor:
+    """What `model.generate` draws from: its processors, in its order."""
+    processors = LogitsProcessorList([TemperatureLogitsWarper(temperature)])
+    if top_k := truncation.get("top_k"):
+        processors.append(TopKLogitsWarper(int(top_k)))
+    if top_p := truncation.get("top_p"):
+        processors.append(TopPLogitsWarper(top_p))
+    if min_p := truncation.get("min_p"):
+        processors.append(MinPLogitsWarper(min_p))
+    scores = processors(torch.zeros((len(logits), 1), dtype=torch.long), logits.clone())
+    return scores.double().softmax(dim=1)
+
+
+def test_names_have_one_way_to_be_written():
+    assert (
+        Sampling.parse("min_p=.1,temperature=1.30").text == "temperature=1.3,min_p=0.1"
+    )
+    assert Sampling.parse(" top_k=20, top_p=0.9").truncation == {
+        "top_k": 20,
+        "top_p": 0.9,
+    }
+    assert Sampling.parse("verbalized=5,best-of=4") == Sampling(best_of=4, verbalized=5)
+    assert Sampling.parse(None) == Sampling.parse("") == Sampling()
+    assert Sampling().named("base") == "base"
+    assert Sampling.parse("temperature=2").named("base") == "base temperature=2"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "temperature=0",
+            "sampling: temperature: Input should be greater than 0, not '0'",
+        ),
+        ("temperature=nan", "should be a finite number"),
+        ("temperature", "should be a valid number, unable to parse string as a number"),
+        ("top_p=1.5", "top_p: Input should be less than or equal to 1, not '1.5'"),
+        ("top_k=2.5", "top_k: Input should be a valid integer"),
+        ("top_k=1" + 400 * "0", "top_k: Input should be less than or equal to"),
+        ("temperature=0.5, temperature=0.7", "one name stands there twice"),
+        ("best-of=1", "best_of: Input should be greater than or equal to 2"),
+        ("best-of=101", "best_of: Input should be less than or equal to 100"),
+        ("temprature=1", "did you mean temperature"),
+        ("hot", "temperature, top_k, top_p, min_p, best_of, verbalized exist"),
+    ],
+)
+def test_a_mistake_in_a_name_is_one_line(text, message):
+    with pytest.raises(UserError, match=message):
+        Sampling.parse(text)
+
+
+def sampled_distribution(
+    logits: torch.Tensor, temperature: float, truncation: dict[str, float]
+) -> torch.Tensor:
+    """What `draw` draws from, out of its tokens alone.
+
+    Without top_p it inverts the distribution function: where a token's numbers begin and end is found by bisection.
+    With top_p a number in the middle of them is drawn anew exactly where the token is cut off.
+    """
+    size = logits.shape[1]
+    which = torch.zeros(size, dtype=torch.long)
+    plain = {name: value for name, value in truncation.items() if name != "top_p"}
+    low, high = torch.zeros(size).double(), torch.ones(size).double()
+    for _ in range(40):
+        middle = (low + high) / 2
+        over = draw(logits, middle, temperature, which, **plain) > torch.arange(size)
+        low, high = torch.where(over, low, middle), torch.where(over, middle, high)
+    begins = torch.cat([torch.zeros(1).double(), high[:-1]])
+    middle = (begins + high) / 2
+    kept = draw(logits, middle, temperature, which, **truncation) == torch.arange(size)
+    shares = (high - begins) * kept
+    return shares / shares.sum()
+
+
+@pytest.mark.parametrize("truncation", TRUNCATIONS, ids=str)
+@pytest.mark.parametrize("temperature", [0.7, 1.0, 1.6])
+def test_the_distribution_is_that_of_transformers(truncation, temperature):
+    torch.manual_seed(3)
+    for scale in (1.0, 3.0):
+        logits = torch.randn(1, 700) * scale
+        expected = transformers_distribution(logits, temperature, truncation)[0]
+        found = sampled_distribution(logits, temperature, truncation)
+        assert (expected > 0).sum() < 700
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("truncation", TRUNCATIONS, ids=str)
+def test_100000_tokens_come_as_often_as_they_should(truncation):
+    """The numbers of tokens that were rejected are drawn anew: chi-square, with one number for each token."""
+    torch.manual_seed(4)
+    logits = torch.randn(1, 300) * 2
+    expected = transformers_distribution(logits, 1.0, truncation)[0].numpy() * 100_000
+    uniforms = torch.from_numpy(np.random.default_rng(5).random(100_000))
+    parts = [
+        draw(logits, part, which=torch.zeros(len(part), dtype=torch.long), **truncation)
+        for part in uniforms.split(10_000)
+    ]
+    counts = torch.bincount(torch.cat(parts), minlength=300).numpy()
+    assert counts[expected == 0].sum() == 0
+    common = expected >= 5
+    seen = [*counts[common], counts[~common].sum()]
+    hoped = [*expected[common], expected[~common].sum()]
+    if not hoped[-1]:
+        seen, hoped = seen[:-1], hoped[:-1]
+    assert chisquare(seen, hoped).pvalue > 0.001
+
+
+def test_of_equal_rows_each_truncates_itself():
+    logits = torch.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]).repeat(300, 400)
+    uniforms = torch.rand(600, dtype=torch.float64)
+    tokens = draw(logits, uniforms, top_p=0.5)
+    assert set(logits[torch.arange(600), tokens].tolist()) == {2.0}
+
+
+def test_the_sampler_and_generate_truncate_alike():
+    """With one token left both say the same, whatever the seed."""
+    config = LlamaConfig(
+        vocab_size=64,
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        initializer_range=1.0,
+    )
+    torch.manual_seed(0)
+    model, tokenizer = LlamaForCausalLM(config).eval(), tiny.build_tokenizer(["犬"])
+    with torch.no_grad():
+        model.resize_token_embeddings(len(tokenizer))
+    for truncation in ({"top_k": 1}, {"min_p": 1.0}, {"top_p": 1e-6}):
+        writer = TransformersGenerator(
+            model, tokenizer, max_new_tokens=6, truncation=truncation
+        )
+        assert writer.describe()["sampler"] == "shared_prefix"
+        assert truncation.items() <= writer.describe().items()
+        ids = encode_text(tokenizer, "犬")
+        shared = writer._shared([ids] * 2, np.random.default_rng(1).random((2, 6)))
+        assert shared == writer._plain([ids] * 2, 7, 8)
+
+
+class Asks(Task):
+    """Two things; an answer is worth its length, and one of a question mark nothing."""
+
+    name = "asks"
+    measures = (Measure("asks"),)
+
+    def items(self):
+        return [Item("a", "一つ"), Item("b", "two")]
+
+    def score(self, items, answers):
+        return [
+            Row(reason="asks back")
+            if answer.text == "?"
+            else Row({"asks": float(len(answer.text))})
+            for answer in answers
+        ]
+
+
+class Script:
+    """Replies in turn, a batch's at once; counts the batches."""
+
+    name, temperature = "script", 1.0
+
+    def __init__(self, *replies, fails_at=None):
+        self.replies, self.asked, self.fails_at = replies, [], fails_at
+
+    def answer(self, prompts, seed, batch):
+        if batch == self.fails_at:
+            raise UserError("the server is gone")
+        self.asked.append((batch, list(prompts)))
+        replies = itertools.cycle(self.replies)
+        return [Completion(next(replies), "stop") for _ in prompts]
+
+
+def draw_so(writer, how, folder, batch_size=2, task=None):
+    sampling = SamplingOptions(answers_per_item=1, batch_size=batch_size)
+    how = Sampling.parse(how)
+    task = task or Asks()
+    parts = folder / "answers"
+    parts.mkdir(parents=True, exist_ok=True)
+    draw_parts(task, task.items(), writer, sampling, parts, Processes(), how)
+    return read(parts), read(folder / "drawn")
+
+
+def read(folder):
+    names = ["id", "item", "text", "score", "reason"]
+    tables = list(iter_tables(folder, names)) if folder.is_dir() else []
+    return [tuple(row.values()) for table in tables for row in table.to_pylist()]
+
+
+def test_the_best_of_several_answers_is_kept_and_all_of_them_are(tmp_path):
+    writer = Script("x", "?", "xyz", "xyz", "?", "?")
+    answers, drawn = draw_so(writer, "best-of=3", tmp_path)
+    assert answers == [
+        ("a-0", "a", "xyz", 3.0, None),
+        ("b-0", "b", "xyz", 3.0, None),
+    ]
+    names = ["a-0-0", "a-0-1", "a-0-2", "b-0-0", "b-0-1", "b-0-2"]
+    assert [row[0] for row in drawn] == names
+    assert [row[3] for row in drawn] == [1, None, 3, 3, None, None]
+    assert writer.asked == [(0, ["一つ"] * 3 + ["two"] * 3)]
+
+
+def test_where_no_answer_is_usable_the_first_one_is_kept(tmp_path):
+    answers, _ = draw_so(Script("?"), "best-of=2", tmp_path)
+    assert [row[2:] for row in answers] == [("?", None, "asks back")] * 2
+
+
+def test_what_was_drawn_before_a_kill_is_not_asked_again(tmp_path):
+    """Nor are replies whose answers were not chosen yet; the end is as without the kill."""
+    replies = "x", "xy", "xyz"
+    whole = draw_so(Script(*replies), "best-of=3", tmp_path / "whole", batch_size=1)
+    with pytest.raises(UserError, match="the server is gone"):
+        draw_so(Script(*replies, fails_at=1), "best-of=3", tmp_path / "cut", 1)
+    (tmp_path / "cut" / "answers" / "part-00000.parquet").unlink()
+    writer = Script(*replies)
+    assert draw_so(writer, "best-of=3", tmp_path / "cut", 1) == whole
+    assert [batch for batch, _ in writer.asked] == [1]
+
+
+def said(*pairs):
+    return "\n".join(
+        f"<response>\n<text>{text}</text>\n<probability>{p}</probability>\n</response>"
+        for text, p in pairs
+    )
+
+
+def test_one_of_several_verbalized_answers_is_drawn_by_its_probability(tmp_path):
+    replies = said(("犬", 0.7), ("猫", "0.2"), ("never", 0))
+    items = [Item(str(k), "一つ") for k in range(2000)]
+    asked = [Answer(item.id, item.id, replies) for item in items]
+    texts = [answer.text for answer in verbalized.drawn(asked, 3, 0, 0)]
+    assert texts == [answer.text for answer in verbalized.drawn(asked, 3, 0, 0)]
+    assert texts != [answer.text for answer in verbalized.drawn(asked, 3, 0, 1)]
+    assert texts.count("犬") + texts.count("猫") == 2000
+    assert abs(texts.count("犬") / 2000 - 7 / 9) < 0.03
+
+
+def test_each_probability_is_read_in_its_unit():
+    reply = said(("犬", "50%"), ("猫", "0.5"))
+    asked = [Answer(str(k), "a", reply) for k in range(2000)]
+    texts = [answer.text for answer in verbalized.drawn(asked, 2, 0, 0)]
+    assert abs(texts.count("犬") / 2000 - 1 / 2) < 0.04
+
+
+def test_a_preamble_that_names_the_tags_is_no_answer():
+    preamble = "Here are 2 responses, each with a <text> and a <probability>:\n"
+    reply = preamble + said(("犬", 1), ("猫", 0))
+    (answer,) = verbalized.drawn([Answer("a", "a", reply)], 2, 0, 0)
+    assert answer.text == "犬"
+
+
+def test_verbalized_asks_in_the_prompts_language_and_keeps_the_reply(tmp_path):
+    reply = "<think>four</think>" + said(("good", 1), ("good", 1))
+    writer = Script(reply)
+    answers, drawn = draw_so(writer, "verbalized=2", tmp_path)
+    assert [row[2:] for row in answers] == [("good", 4.0, None)] * 2
+    assert [row[2] for row in drawn] == [reply] * 2
+    ((_, (japanese, english)),) = writer.asked
+    assert "回答を2個生成し" in japanese
+    assert japanese.endswith("\n一つ")
+    assert "Generate 2 responses to the user query" in english
+    assert english.endswith("\ntwo")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "1. 犬\n2. 猫",
+        said(("犬", 0.5)),
+        said(("犬", 0.5), ("猫", "high")),
+        said(("犬", 0), ("猫", 0)),
+        said(("犬", "9" * 400), ("猫", 1)),
+        said(("犬", 0.5), (" ", 0.5)),
+        said(("犬", 0.5), ("猫", 0.5), ("鳥", 0.5)),
+        said(("犬", 0.5), ("猫", 0.5))[:-30],
+        "<think>" + said(("犬", 0.5), ("猫", 0.5)),
+    ],
+)
+def test_a_reply_in_another_form_is_unusable_with_the_reason(reply, tmp_path):
+    answers, drawn = draw_so(Script(reply), "verbalized=2", tmp_path)
+    assert [row[2:] for row in answers] == [("", None, "verbalized_form")] * 2
+    assert drawn[0][2] == reply
+
+
+class Reads(Script):
+    """Reads texts, too: a text is worth its length; counts the texts."""
+
+    def bits_per_character(self, texts):
+        self.asked.append(("read", list(texts)))
+        return [len(text) for text in texts]
+
+
+class AsksAndReads(Asks):
+    def items(self):
+        texts = [Item(name, name * 9, read=True) for name in "tuv"]
+        one, two = super().items()
+        return [texts[0], one, texts[1], texts[2], two]
+
+
+@pytest.mark.parametrize(
+    ("how", "reply"),
+    [("verbalized=2", said(("犬", 1), ("犬", 1))), ("best-of=3", "犬")],
+)
+@pytest.mark.parametrize("batch_size", [2, 5])
+def test_a_text_is_read_once_as_it_is_however_answers_are_drawn(
+    how, reply, batch_size, tmp_path
+):
+    """Also in a part that asks nothing besides."""
+    writer = Reads(reply)
+    answers, drawn = draw_so(writer, how, tmp_path, batch_size, AsksAndReads())
+    assert [(row[1], row[2]) for row in answers] == [
+        ("t", "9.0"),
+        ("a", "犬"),
+        ("u", "9.0"),
+        ("v", "9.0"),
+        ("b", "犬"),
+    ]
+    read_of = [text for kind, texts in writer.asked if kind == "read" for text in texts]
+    assert read_of == [name * 9 for name in "tuv"]
+    assert {row[1] for row in drawn} == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("finish_reason", "becomes"),
+    [
+        ("stop", FORM),
+        ("length", FORM),
+        (None, FORM),
+        ("error", "error"),
+        ("content_filter", "content_filter"),
+    ],
+)
+def test_an_empty_reply_is_in_no_form_unless_it_never_came(finish_reason, becomes):
+    reply = Answer("a", "a", "", finish_reason=finish_reason)
+    (answer,) = verbalized.drawn([reply], 2, 0, 0)
+    assert (answer.text, answer.finish_reason) == ("", becomes)
+
+
+def sozo(folder, *words):
+    command = [sys.executable, "-m", "sozo", *map(str, words)]
+    variables = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    return warm.run(command, cwd=folder, env=variables)
+
+
+def test_each_sampling_is_a_row_that_says_how_many_were_drawn(tmp_path):
+    """From the command to the comparison; the same command is finished before, another sampling refused."""
+    drawing = ["--noun-checker", "jumandic", "--num-answers", 16, "--output"]
+    asked = ["run", "--model", "base=tiny", "--tasks", "dat", *drawing, tmp_path / "o"]
+    ways = ["--sampling", "temperature=1.3,min_p=0.1", "best-of=3"]
+    done = sozo(tmp_path, *asked, *ways)
+    assert done.returncode == 0, done.stderr
+    hot = tmp_path / "o/base-temperature-1.3-min_p-0.1/dat"
+    best = tmp_path / "o/base-best-of-3/dat"
+    config = json.loads((hot / "config.json").read_text("utf-8"))
+    assert config["settings"]["sampling"] == "temperature=1.3,min_p=0.1"
+    assert config["settings"]["model"] == "tiny"
+    decoder = config["loaded"]["decoder"]
+    assert (decoder["temperature"], decoder["min_p"]) == (1.3, 0.1)
+    chosen = finished_run(best)
+    assert chosen.metrics["source"] == "base best-of=3"
+    assert chosen.loaded["decoder"]["best_by"] == "dat"
+    assert "the best of 3 answers by dat" in chosen.caveats
+    assert len(read(best / "drawn")) == 48
+    assert "the best of" not in str(finished_run(hot).caveats)
+    again = sozo(tmp_path, *asked, *ways)
+    assert again.stdout.count("finished before") == 2
+    other = ["--model", "tiny", "--source", "base best-of=3"]
+    other = sozo(tmp_path, "dat", *other, *drawing, best)
+    assert other.returncode == 2
+    assert 'sampling = "best-of=3", but now it is not set' in other.stderr
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("best-of=3", "the best of 3 answers by asks"),
+        ("verbalized=2", "one of 2 answers in one reply"),
+    ],
+)
+def test_answers_that_were_chosen_say_so_when_they_are_scored_again(
+    how, said, tmp_path, monkeypatch
+):
+    """Whatever the row is called, from the folder, its table or one part, and scored twice; not of all replies."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    run, options = tmp_path / "run", SamplingOptions(answers_per_item=1)
+    with server(lambda body: completion("xyz")) as (url, _):
+        asked = GeneratorSettings("m", base_url=url, sampling=how)
+        assert said in run_task(Asks(), asked, options, run).result.caveats
+    table = run / "answers"
+    for k, path in enumerate(
+        [run, table, table / "part-00000.parquet", tmp_path / "0"]
+    ):
+        again = score_answers(Asks(), path, tmp_path / str(k), source="better")
+        assert said in again.result.caveats
+        assert again.result.settings["sampling"] == how
+    replies = score_answers(Asks(), run / "drawn", tmp_path / "all")
+    assert "sampling" not in replies.result.settings
+
+
+def test_a_server_is_asked_so_from_the_first_request_on(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    asked = GeneratorSettings(
+        "m", backend="openai", sampling="temperature=1.3,top_k=20,top_p=0.9,min_p=0.1"
+    )
+    with server(lambda body: completion("x")) as (url, requests):
+        writer = decide(replace(asked, base_url=url)).load()
+        writer.answer(["一つ"], seed=0, batch=0)
+    expected = {"temperature": 1.3, "top_k": 20, "top_p": 0.9, "min_p": 0.1}
+    assert len(requests) == 2
+    assert all(expected.items() <= request.items() for request in requests)
+    assert writer.describe()["top_p"] == 0.9
+    assert (
+        expected.items() <= (writer.describe() | writer.describe()["request"]).items()
+    )
+
+
+def test_what_a_server_does_not_take_is_refused_before_it_is_paid(monkeypatch):
+    """As OpenAI, which has no top_k: no form without it is tried, and nothing but the greeting is asked."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+    def strict(body):
+        if {"top_k", "generation_config"} & body.keys():
+            return 400, {"error": {"message": "Unrecognized request argument: top_k"}}
+        return completion("x")
+
+    with server(strict) as (url, requests):
+        asked = GeneratorSettings("m", backend="openai", base_url=url)
+        with pytest.raises(UserError, match="Unrecognized request argument: top_k"):
+            decide(replace(asked, sampling="min_p=0.1")).load()
+        assert {request["messages"][-1]["content"] for request in requests} == {
+            "こんにちは"
+        }
+        assert decide(replace(asked, sampling="top_p=0.9")).load().answer(["一"], 0, 0)
+        assert (requests[-1]["top_p"], requests[-1].get("min_p")) == (0.9, None)
+    with pytest.raises(UserError, match="OpenAI takes temperature and top_p, and of"):
+        decide(replace(asked, base_url=OFFICIAL, sampling="top_k=5")).load()
+
+
+def test_all_answers_of_the_best_of_several_stand_on_the_bill(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with server(lambda body: completion("x" * (body["seed"] % 7 + 1))) as (url, _):
+        asked = GeneratorSettings(
+            "m", backend="openai", base_url=url, sampling="best-of=3"
+        )
+        run = run_task(
+            Asks(), asked, SamplingOptions(answers_per_item=1), tmp_path / "r"
+        )
+    assert run.metrics["bill"]["model"]["requests"] == 7  # one of them greets
+    drawn, kept = read(tmp_path / "r" / "drawn"), read(tmp_path / "r" / "answers")
+    assert [row[3] for row in kept] == [
+        max(row[3] for row in drawn[k : k + 3]) for k in (0, 3)
+    ]
+
+
+def test_a_plan_counts_every_request(tmp_path):
+    asked = GeneratorSettings("m", backend="openai", base_url="http://127.0.0.1:9/v1")
+    for way, requests, most in (("best-of=4", 8, 8), ("verbalized=5", 2, 10)):
+        writer = decide(replace(asked, sampling=way, max_new_tokens=10), Asks())
+        runs = [("run", Asks(), writer, tmp_path)]
+        (line, *_), _ = plan(runs, SamplingOptions(answers_per_item=1), None)
+        assert f"{requests} requests, at most" in line
+        assert f" and {most * 10} out" in line

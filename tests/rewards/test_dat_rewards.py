@@ -1,0 +1,263 @@
+"""DAT's rewards of their own: usable and distance apart, what TRL makes of both, and the pairing alone."""
+
+import math
+
+import numpy as np
+import pytest
+
+from fakes import AXES, FakeEncoder, FakeNouns, list_text
+from scripted_grpo import generated, scripted
+from second_encoders import finished
+from sozo.data.errors import UserError
+from sozo.rewards import (
+    make_dat_distance,
+    make_dat_pairing,
+    make_dat_reward,
+    make_dat_usable,
+    make_placebo,
+)
+from sozo.rewards.dat import DatPairing, combined, shared_scorer
+from sozo.tasks.dat.scorer import DatScorer
+from sozo.training.grpo_trainer import MixTrainer
+
+# On one axis each, but 木 and 花 between two: lists with them score a little less.
+VECTORS = dict(zip(AXES, np.eye(12), strict=True))
+LEANING = VECTORS | {word: VECTORS["犬"] + VECTORS[word] for word in "木花"}
+FAR, NEAR, NEARER = (
+    list_text(words)
+    for words in (AXES[:10], (*AXES[:9], "木"), (*AXES[:8], "木", "花"))
+)
+
+
+@pytest.fixture
+def scorers(monkeypatch):
+    """Every scorer on these axes; how often one was made."""
+    made = []
+
+    def from_settings(settings):
+        made.append(settings)
+        return DatScorer(
+            FakeNouns(AXES), FakeEncoder(LEANING if settings.reasoning else VECTORS)
+        )
+
+    monkeypatch.setattr(DatScorer, "from_settings", from_settings)
+    shared_scorer.cache_clear()
+    yield made
+    shared_scorer.cache_clear()
+
+
+@pytest.fixture
+def halves(scorers):
+    return make_dat_usable(), make_dat_distance()
+
+
+def test_an_unusable_list_has_no_distance_and_one_seen_before_is_paid_0(
+    halves, scorers
+):
+    usable, distance = halves
+    texts = [FAR, "x", NEAR, FAR]
+    assert usable(completions=texts) == [1.0, 0.0, 1.0, 1.0]
+    # One cosine of 1/sqrt(2) among 45.
+    assert distance(completions=texts) == [
+        1.0,
+        None,
+        pytest.approx(1 - math.sqrt(0.5) / 45),
+        0.0,
+    ]
+    assert [part.worth for part in distance.last[3].parts] == [0.0] * 10
+    assert len(scorers) == 1
+
+
+def test_metrics_are_logged_once(halves):
+    usable, distance = halves
+    metrics = {}
+    usable(completions=[FAR, FAR, "x"], log_metric=metrics.__setitem__)
+    assert set(metrics) == {"dat_usable/seconds"}
+    distance(completions=[FAR, FAR, "x"], log_metric=metrics.__setitem__)
+    assert metrics["dat/usable"] == pytest.approx(2 / 3)
+    assert metrics["dat/duplicate_share"] == pytest.approx(1 / 3)
+
+
+def advantages(halves, folder, texts, **settings):
+    settings = {"multi_objective_aggregation": "normalize_then_sum", **settings}
+    return generated(scripted(folder, texts, list(halves), MixTrainer, **settings))[
+        "advantages"
+    ].tolist()
+
+
+def normalised(values):
+    values = np.array(values, float)
+    return (values - np.nanmean(values)) / (np.nanstd(values, ddof=1) + 1e-4)
+
+
+def test_each_is_normalised_alone(halves, tmp_path):
+    texts = [FAR, NEAR, NEARER, "x"]
+    scores = halves[1](completions=texts)
+    halves[1].seen._keys.clear()
+    both = normalised([1, 1, 1, 0]) + np.nan_to_num(
+        normalised([math.nan if s is None else s for s in scores])
+    )
+    assert advantages(halves, tmp_path, texts) == pytest.approx(
+        normalised(both), abs=1e-4
+    )
+
+
+@pytest.mark.parametrize("texts", [["x", "y", "x", "y"], [FAR, "x", "x", "y"]])
+def test_a_group_without_two_usable_lists_survives(halves, tmp_path, texts):
+    # One usable list has no distance to compare; without any, nothing is learned.
+    usable = [float(text == FAR) for text in texts]
+    expected = normalised(normalised(usable)) if any(usable) else [0.0] * 4
+    assert advantages(halves, tmp_path, texts) == pytest.approx(expected, abs=1e-3)
+
+
+def test_pairing_by_hand():
+    unit = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])  # east, north, west
+    # From (0, 0.5): east (1, -0.5), west (-1, -0.5), north (0, 0.5).
+    worths = combined(unit, np.array([[0, 2, 1]]), np.array([0.0, 0.5]))
+    assert worths[0] == pytest.approx(
+        [(0.75 + 0.25) / 2, (0.75 + 0.25) / 2, (0.25 + 0.25) / 2]
+    )
+
+
+def test_the_choice_of_words_earns_nothing_at_best_and_company_does():
+    random = np.random.default_rng(0)
+    unit = random.normal(size=(60, 8))
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    use = random.dirichlet(np.ones(60))
+    mean = use @ unit
+
+    def paid(shares):
+        lists = random.choice(60, size=(20_000, 3), p=shares)
+        worths = combined(unit, lists, mean)
+        return np.mean(worths), np.std(np.mean(worths, axis=1)) / np.sqrt(len(worths))
+
+    at_reference, error = paid(use)
+    assert abs(at_reference) < 4 * error
+    leaning = np.exp(
+        -8 * unit @ mean
+    )  # what the paper's reward teaches: away from the common direction
+    leaned, error = paid(leaning / leaning.sum())
+    assert leaned < -4 * error
+    # The nearest and the farthest third word for the same first two: company alone decides.
+    pair = unit[0] + unit[1] - 2 * mean
+    order = np.argsort((unit - mean) @ pair)
+    near, far = (
+        combined(unit, np.array([[0, 1, k]]), mean).mean()
+        for k in (order[-1], order[0])
+    )
+    assert far > near
+
+
+def test_pairing_of_usable_lists(scorers, tmp_path):
+    reference = finished(
+        tmp_path / "base", [list(AXES[:10]), list(AXES[2:])], [1.0, 1.0]
+    )
+    reward = make_dat_pairing(reference=str(reference), reasoning=False)
+    first = list_text(AXES[:10])
+    paid = reward(completions=[first, "x", first])
+    # Of twenty words eight come twice and four once.
+    counts = np.array([1, 1, *[2] * 8, 1, 1]) / 20
+    moved = np.eye(12)[:10] - counts
+    expected = -np.mean(
+        [moved[i] @ moved[j] for i in range(10) for j in range(10) if i != j]
+    )
+    assert paid == [pytest.approx(expected), None, 0.0]
+    scored = reward.last[0]
+    assert [scored.text[part.start : part.end] for part in scored.parts] == list(
+        AXES[:10]
+    )
+    assert np.mean([part.worth for part in scored.parts]) == pytest.approx(expected)
+    # A run that resumes asks what the reference holds, not where it lies.
+    known = reward.describe()["reference"]
+    assert reward.free == {"reference"}
+    moved_to = reference.rename(tmp_path / "elsewhere")
+    assert (
+        make_dat_pairing(reference=str(moved_to), reasoning=False).describe()[
+            "reference"
+        ]
+        == known
+    )
+    other = finished(tmp_path / "base", [list(AXES[:10]), list(AXES[1:11])], [1.0, 1.0])
+    assert (
+        make_dat_pairing(reference=str(other), reasoning=False).describe()["reference"]
+        != known
+    )
+
+
+def test_a_fixed_template_shows_in_the_position(tmp_path):
+    draw, words = np.random.default_rng(0), [chr(ord("一") + k) for k in range(30)]
+    # Ten clusters of three equal words: in a template each place takes its own cluster's.
+    encoder = FakeEncoder({word: np.eye(10)[k // 3] for k, word in enumerate(words)})
+    template = [
+        [words[3 * place + draw.integers(3)] for place in range(10)] for _ in range(100)
+    ]
+    shuffled = [draw.permutation(of_list).tolist() for of_list in template]
+    logged = []
+    for lists in (template, shuffled):
+        reward, metrics = (
+            DatPairing(
+                lambda: DatScorer(FakeNouns(words), encoder), reference=tmp_path
+            ),
+            {},
+        )
+        reward._mean = np.full(10, 0.1)
+        paid = reward(
+            completions=[list_text(of_list) for of_list in lists],
+            log_metric=metrics.__setitem__,
+        )
+        logged.append((metrics["dat/position"], metrics["dat/pairing"], np.mean(paid)))
+    # Of two different words 2 in 29 are of one cluster. By chance a list shuffled has some position, or less.
+    assert logged[0] == (
+        pytest.approx(2 / 29, abs=0.02),
+        pytest.approx(0, abs=1e-6),
+        pytest.approx(0.1),
+    )
+    assert logged[1] == (
+        pytest.approx(0, abs=0.02),
+        pytest.approx(2 / 29, abs=0.02),
+        pytest.approx(0.1),
+    )
+
+
+def test_a_placebo_deals_the_payments_of_new_usable_lists_anew(scorers):
+    texts = [FAR, "x", NEAR, NEARER, FAR]
+    real = make_dat_reward()(completions=texts)
+    assert len({*real[:1], *real[2:4]}) == 3
+    dealt = {}
+    for seed in range(60):
+        placebo = make_placebo(make_dat_reward(), seed=seed)
+        paid = placebo(completions=texts)
+        assert paid[1] == paid[4] == 0.0  # no list, and a list seen before
+        assert sorted([paid[0], *paid[2:4]]) == sorted([real[0], *real[2:4]])
+        assert (
+            make_placebo(make_dat_reward(), seed=seed)(completions=texts) == paid
+        )  # as every process, and a resumed run, has it
+        dealt[tuple(paid)] = dealt.get(tuple(paid), 0) + 1
+    assert len(dealt) == 6  # every order
+    assert max(dealt.values()) < 30
+    # The same lists seen in another step's company are dealt by other numbers.
+    assert (
+        len(
+            {
+                tuple(
+                    make_placebo(make_dat_reward())(completions=[*texts[:4], str(k)])[
+                        :4
+                    ]
+                )
+                for k in range(20)
+            }
+        )
+        > 3
+    )
+
+
+def test_what_is_wrong_is_said_at_once(scorers, tmp_path):
+    with pytest.raises(UserError, match="nowhere is not there"):
+        make_dat_pairing(reference=str(tmp_path / "nowhere"))
+    with pytest.raises(UserError, match="dat_pairing: Olson"):
+        make_dat_pairing(reference=str(tmp_path), language="en", olson=True)
+    with pytest.raises(UserError, match="dat_distance: Olson"):
+        make_dat_distance(language="en", olson=True)
+    empty = finished(tmp_path / "empty", [list(AXES[:10])], [None])
+    with pytest.raises(UserError, match="no usable list"):
+        make_dat_pairing(reference=str(empty))(completions=[list_text(AXES[:10])])

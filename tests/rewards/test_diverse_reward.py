@@ -1,0 +1,489 @@
+"""Any reward times the diversity of its group, by numbers worked out by hand and a slow oracle."""
+
+import asyncio
+import json
+import math
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import diverse_worker
+from diverse_attacks import table
+from fakes import AXES, FakeNouns, axis_encoder, list_text
+from group_task import Spread
+from sozo.data.errors import UserError
+from sozo.rewards import make_diverse_reward, make_placebo
+from sozo.rewards.dat import DatReward
+from sozo.rewards.task import TaskReward
+from sozo.tasks.dat.scorer import DatScorer
+from sozo.tasks.task import Answer, Item
+from sozo.training.entries import Entry
+from two_ranks import run_ranks
+
+HOW = ("times", "divide")
+
+
+def given_quality(completions, quality, **columns):
+    """What the dataset's column says."""
+    return quality
+
+
+def pay(texts, quality=None, prompts=None, **options):
+    reward = make_diverse_reward(given_quality, **options)
+    quality = [1.0] * len(texts) if quality is None else quality
+    return reward(prompts or ["?"] * len(texts), texts, quality=quality)
+
+
+def test_times_and_divide_by_hand():
+    texts = ["犬", "犬", "猫", "鳥"]
+    assert pay(texts, [3, 6, 9, 12]) == [2, 4, 9, 12]  # of three others 2, 2, 3, 3
+    assert pay(texts, [3, 6, 9, 12], how="divide") == [1.5, 3, 9, 12]
+
+
+def test_of_one_and_of_equal_answers():
+    assert [pay(["犬"], [5.0], how=how) for how in HOW] == [[5.0], [5.0]]
+    assert pay(["犬"] * 4, [8.0] * 4) == [0.0] * 4
+    assert pay(["犬"] * 4, [8.0] * 4, how="divide") == [2.0] * 4
+    assert pay([], []) == []
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_what_is_worth_nothing_is_never_paid_for_being_odd(how):
+    texts = ["犬", "犬", "@#", "", "!!"]
+    assert pay(texts, [1, 1, 0, 0, -2], how=how)[2:] == [0, 0, -2]
+    # Nor is a penalty smaller because it is common, or larger because it is rare.
+    assert pay(["犬"] * 3 + ["猫"], [-1, -1, -1, -1], how=how) == [-1] * 4
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_without_a_number_it_is_no_answer_of_the_group(how):
+    paid = pay(["犬", "犬", "猫"], [None, 4.0, math.nan], how=how)
+    assert paid == [None, 4.0, None]
+
+
+def test_an_infinite_quality_is_an_error():
+    with pytest.raises(UserError, match="given_quality gave an infinite number"):
+        pay(["犬", "猫"], [1.0, math.inf])
+
+
+def test_the_same_text_in_other_clothes():
+    same = ["Ａ brick", "a  BRICK", "a\u200b b\u034frick", "<think>x y</think>a brick"]
+    assert pay([*same[:2], "two bricks"]) == [0.5, 0.5, 1]
+    assert pay([same[1], same[3], "two bricks"]) == [0.5, 0.5, 1]
+    assert pay(["ガ", "ｶﾞ", "カ\u3099", "カ"]) == [1 / 3, 1 / 3, 1 / 3, 1]
+    assert pay(["é", "e\u0301", "e\u2060\u0301", "e"]) == [1 / 3, 1 / 3, 1 / 3, 1]
+    # Tags: ASCII that nobody sees.
+    assert pay(["犬", "犬\U000e0041", "犬\U000e0042\ufe0f"]) == [0, 0, 0]
+
+
+@pytest.mark.parametrize("alike", ["text", "ngram"])
+def test_marks_that_a_reader_sees_tell_texts_apart(alike):
+    # Thai: to have, pig; Hebrew with points: a book, a barber; Hindi: a day, poor; Arabic: he wrote, books.
+    words = ["มี", "มู", "סֵפֶר", "סַפָּר", "दिन", "दीन", "كَتَبَ", "كُتُب"]
+    assert pay(words, alike=alike) == [1] * 8
+
+
+def test_ngrams_are_of_the_shorter_text_and_join_over_others():
+    # Runs of four: abcd bcde cdef; cdef defg efgh; efgh fghi ghij. One of three is shared by neighbours.
+    chain = ["abcdef", "cdefgh", "efghij"]
+    assert pay(chain, alike="ngram", threshold=1 / 3) == [0, 0, 0]
+    assert pay(chain, alike="ngram") == [1, 1, 1]
+    # All of a short text is in a long one; a text of fewer than four characters is one run.
+    assert pay(["abcd", "xxabcdxx", "abc"], alike="ngram") == [0.5, 0.5, 1]
+
+
+class Plane:
+    """Texts are angles in degrees; what is no number has no vector."""
+
+    name, revision = "plane", "1"
+
+    def encode(self, texts):
+        angles = [float(text) if text.isdigit() else math.nan for text in texts]
+        vectors = [
+            [math.cos(math.radians(a)), math.sin(math.radians(a))] for a in angles
+        ]
+        return np.nan_to_num(np.array(vectors, np.float32))
+
+
+def test_embeddings_by_a_threshold_on_the_cosine():
+    options = {"alike": "embedding", "embedding_model": Plane(), "threshold": 0.5}
+    assert pay(["0", "59", "118", "180"], **options) == [1 / 3, 1 / 3, 1 / 3, 1]
+    assert pay(["0", "61", "122", "183"], **options) == [1, 1, 1, 1]
+
+
+def test_without_a_vector_it_is_not_known_to_differ():
+    options = {"alike": "embedding", "embedding_model": Plane()}
+    assert pay(["0", "90", "noise", "other noise"], **options) == [1, 1, 0, 0]
+    assert pay(["0", "90", "noise"], **options, how="divide") == [1, 1, 1 / 3]
+
+
+def test_groups_are_prompts_and_not_the_last_turn_alone():
+    def conversation(first):
+        return [
+            {"role": "user", "content": first},
+            {"role": "assistant", "content": "はい"},
+            {"role": "user", "content": "続けて"},
+        ]
+
+    prompts = [
+        conversation("海"),
+        conversation("海"),
+        conversation("山"),
+        conversation("山"),
+    ]
+    assert pay(["犬", "猫", "犬", "犬"], prompts=prompts) == [1, 1, 0, 0]
+
+
+@pytest.mark.parametrize("sizes", [(4, 3), (4, 1), (4, 8, 6), (1, 2, 2)])
+def test_a_group_that_is_cut_is_an_error_that_says_how_to_set_the_batch(sizes):
+    prompts = [str(k) for k, size in enumerate(sizes) for _ in range(size)]
+    match = "a group is cut.*generation_batch_size, over all processes, be a multiple"
+    with pytest.raises(UserError, match=match):
+        pay(["犬"] * len(prompts), prompts=prompts)
+
+
+def test_a_prompt_may_be_asked_in_several_rows():
+    prompts = ["a"] * 4 + ["b"] * 2
+    assert pay(["犬", "猫", "犬", "鳥", "犬", "猫"], prompts=prompts)[:1] == [2 / 3]
+    page = " ".join(PAGE.read_text("utf-8").split())
+    assert "may have a multiple of the answers of the one with the fewest" in page
+
+
+def slow(texts, quality, how, alike):
+    """What a group is paid by one's fingers: clusters grow until no answer joins."""
+    known = [k for k, worth in enumerate(quality) if worth is not None]
+
+    def runs(text):
+        return {text[i : i + 4] for i in range(max(1, len(text) - 3))}
+
+    def same(a, b):
+        if alike == "text":
+            return a == b
+        short, long = sorted((runs(a), runs(b)), key=len)
+        return sum(run in long for run in short) >= len(short) / 2
+
+    paid = [None] * len(texts)
+    for k in known:
+        cluster = {k}
+        while more := {
+            j
+            for j in known
+            if j not in cluster and any(same(texts[j], texts[i]) for i in cluster)
+        }:
+            cluster |= more
+        c, n = len(cluster), len(known)
+        factor = 1 / c if how == "divide" else (n - c) / (n - 1) if n > 1 else 1
+        paid[k] = quality[k] * factor if quality[k] > 0 else quality[k]
+    return paid
+
+
+ANSWERS = st.lists(
+    st.tuples(
+        st.text("abc", max_size=7),
+        st.sampled_from([None, -2.0, -0.5, 0.0, 0.25, 1.0, 3.0]),
+    ),
+    min_size=6,
+    max_size=6,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    ANSWERS,
+    ANSWERS,
+    st.sampled_from(HOW),
+    st.sampled_from(["text", "ngram"]),
+    st.randoms(use_true_random=False),
+    st.integers(0, 12),
+)
+def test_any_order_split_and_batch_of_whole_groups(one, other, how, alike, draw, cut):
+    expected = {}
+    for name, group in (("a", one), ("b", other)):
+        texts, quality = zip(*group, strict=True)
+        paid = slow(texts, quality, how, alike)
+        expected |= {(name, k): worth for k, worth in enumerate(paid)}
+    rows = [
+        (name, k, *row)
+        for name, g in (("a", one), ("b", other))
+        for k, row in enumerate(g)
+    ]
+    draw.shuffle(rows)
+
+    def payments(rows):
+        names, places, texts, quality = map(list, zip(*rows, strict=True))
+        paid = pay(texts, quality, names, how=how, alike=alike)
+        return dict(zip(zip(names, places, strict=True), paid, strict=True))
+
+    together = payments(rows)
+    assert together == expected
+    apart = [payments([row for row in rows if row[0] == name]) for name in "ab"]
+    assert apart[0] | apart[1] == together
+    # As two processes do: each looks at its own, and all are paid among all.
+    reward = make_diverse_reward(
+        lambda prompts, completions, **_: [quality_of.pop(0) for _ in completions],
+        how=how,
+        alike=alike,
+    )
+    quality_of = [row[3] for row in rows]
+    parts = [
+        reward.alone(
+            [Item("", name) for name, *_ in part],
+            [Answer("", "", text) for _, _, text, _ in part],
+        )
+        for part in (rows[:cut], rows[cut:])
+    ]
+    split = [completion.reward for completion in reward.among(parts[0] + parts[1])]
+    assert dict(zip(together, split, strict=True)) == together
+
+
+def test_two_processes_pay_what_one_pays(tmp_path):
+    steps = [
+        [[["a", "0"], ["b", "11"]], [["a", "0"], ["b", "4"], ["a", "6"], ["b", "22"]]],
+        [[], [["a", "0"], ["a", "9"]]],
+        [[["a", "1"]], [["a", "broken"]]],
+        [[["a", "1"]], [["a", "2"], ["b", "1"]]],
+    ]
+    ranks = run_ranks("diverse_worker.py", tmp_path, {"steps": steps})
+    for number, step in enumerate(steps[:2]):
+        prompts, texts = ([pair[k] for rank in step for pair in rank] for k in (0, 1))
+        for k, reward in enumerate(
+            [
+                make_diverse_reward(diverse_worker.length),
+                make_diverse_reward(TaskReward(Spread()), alike="ngram", how="divide"),
+            ]
+        ):
+            assert reward(prompts, texts) == ranks[0][number][k] + ranks[1][number][k]
+    assert ranks[0][2] == (
+        "RuntimeError: the DIVERSE reward failed on process 1: OSError: the disk is gone"
+    )
+    assert ranks[1][2] == "OSError: the disk is gone"
+    assert all("a group is cut" in rank[3] for rank in ranks)
+
+
+def dat_reward():
+    return DatReward(lambda: DatScorer(FakeNouns(AXES), axis_encoder()))
+
+
+def test_a_reward_of_sozos_is_asked_by_its_hooks_and_keeps_all_it_says():
+    first, second = list_text(AXES[:10]), list_text(AXES[1:11])
+    texts = [first, second, "x", first]
+    reward, alone = make_diverse_reward(dat_reward()), dat_reward()
+    metrics, columns, theirs = {}, {}, {}
+    paid = reward(
+        completions=texts,
+        log_metric=metrics.__setitem__,
+        log_extra=columns.__setitem__,
+    )
+    assert alone(completions=texts, log_metric=theirs.__setitem__) == [10, 10, 0, 0]
+    assert paid == [pytest.approx(20 / 3), 10, 0, 0]  # the second copy is a duplicate
+    del metrics["diverse/seconds"], theirs["dat/seconds"]
+    assert theirs.items() <= metrics.items()
+    assert [one.reason for one in reward.last] == [None, None, "format", None]
+    assert columns["duplicate"] == [False, False, False, True]
+    assert columns["quality"] == [10, 10, 0, 0]
+    assert columns["diversity"] == pytest.approx([2 / 3, 1, 1, 2 / 3])
+    # A run that goes on remembers what it has seen.
+    again = make_diverse_reward(dat_reward())
+    again.restore(json.loads(json.dumps(reward.state())))
+    assert again(completions=[first, second]) == [0, 0]
+    told = reward.describe()
+    assert {**told, **alone.describe()} == told
+    assert (told["quality"], told["diversity"]["how"]) == ("dat_reward", "times")
+
+
+def test_an_integration_asks_the_hooks_and_says_what_is_remembered():
+    reward = make_diverse_reward(diverse_worker.length)
+    reward(completions=["a", "b"])
+    scored = reward.alone([Item("", "?")], [Answer("", "", "犬と猫")])
+    assert [one.reward for one in reward.among(scored)] == [3]
+    # A completion without a key is not trained on, and enters no history.
+    reward = make_diverse_reward(dat_reward())
+    answers = [Answer("", "", list_text(AXES[:10]))]
+    key = b"k" * 16
+    for kept, duplicate in ((None, False), (None, False), (key, False), (key, True)):
+        (scored,) = reward.alone([Item("", "?")], answers)
+        (paid,) = reward.among([replace(scored, key=kept)])
+        assert paid.duplicate == duplicate
+
+
+def test_what_a_task_scores_together_is_paid_among_the_same_answers():
+    texts = ["0", "2", "6", "6"]
+    worths = TaskReward(Spread())(["?"] * 4, texts)
+    paid = make_diverse_reward(TaskReward(Spread()), how="divide")(["?"] * 4, texts)
+    assert paid == [worths[0], worths[1], worths[2] / 2, worths[3] / 2]
+
+
+def test_the_log():
+    metrics = {}
+    reward = make_diverse_reward(given_quality)
+    reward(
+        ["a"] * 4 + ["b"] * 4,
+        ["犬", "犬", "猫", "鳥"] * 2,
+        quality=[3.0, 6.0, 9.0, 12.0, 0.0, 0.0, 0.0, None],
+        log_metric=metrics.__setitem__,
+    )
+    del metrics["diverse/seconds"]
+    assert metrics == {
+        "diverse/quality": pytest.approx(30 / 7),
+        "diverse/diversity": pytest.approx((4 / 3 + 2 + 1 / 2 + 1 / 2 + 1) / 7),
+        "diverse/cluster_size": pytest.approx((2 + 2 + 1 + 1 + 2 + 2 + 1) / 7),
+        "diverse/frac_reward_zero_std": pytest.approx(3 / 7),
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"alike": "meaning"}, "alike must be one of text, ngram, embedding, not"),
+        ({"how": "plus"}, "how must be one of times, divide, not"),
+        ({"threshold": 0.5}, "texts are equal or not: leave threshold out"),
+        ({"alike": "ngram", "threshold": 1.5}, "above 0 and at most 1, not 1.5"),
+        ({"alike": "ngram", "threshold": True}, "above 0 and at most 1"),
+        ({"quality": "sozo.rewards.make_dat_reward"}, "give quality_args"),
+        ({"quality": "fakes.nothing"}, "reward function fakes.nothing"),
+        ({"quality": 3}, "quality is no reward"),
+        ({"quality_args": {}}, "belong to a dotted path"),
+    ],
+)
+def test_a_mistake_is_told_before_anything_is_scored(options, match):
+    with pytest.raises(UserError, match=match) as raised:
+        make_diverse_reward(**{"quality": given_quality} | options)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_quality_of_ones_own_that_gives_too_few_values():
+    reward = make_diverse_reward(lambda completions, **columns: [1.0])
+    with pytest.raises(UserError, match="gave 1 values for 2 completions"):
+        reward(completions=["犬", "猫"])
+
+
+async def async_length(completions, **columns):
+    return diverse_worker.length(completions)
+
+
+def test_an_async_quality_is_awaited_also_within_an_event_loop():
+    async def within():
+        return make_placebo(async_length)(completions=["犬", "犬と猫"])
+
+    reward = make_diverse_reward(async_length)
+    assert reward(completions=["犬", "犬と猫"]) == [1, 3]
+    assert sorted(asyncio.run(within())) == [1, 3]
+
+
+def test_by_dotted_path_and_of_what_makes_one():
+    paths = [
+        make_diverse_reward("diverse_worker.length"),
+        make_diverse_reward(
+            "sozo.rewards.make_task_reward",
+            quality_args={"task": "sat", "measure": "sat/compliant"},
+        ),
+    ]
+    assert paths[0](completions=["犬", "犬と猫"]) == [1, 3]
+    assert paths[1].quality.__name__ == "sat_reward"
+    assert pickle.loads(pickle.dumps(paths[0]))(completions=["犬"]) == [1]
+
+
+def test_in_a_recipe(tmp_path):
+    (tmp_path / "prompts.jsonl").write_text('{"prompt": "?"}\n')
+    path = "sozo.rewards.make_diverse_reward"
+
+    def reward(**arguments):
+        entry = Entry(
+            prompts=str(tmp_path / "prompts.jsonl"),
+            reward_funcs=[path],
+            reward_args={path: arguments},
+        )
+        return entry.rewards[0]
+
+    paid = reward(quality="diverse_worker.length", alike="ngram")
+    assert paid(completions=["犬", "犬と猫"]) == [1, 3]
+    # As of a reward that stands alone, before a model is loaded.
+    with pytest.raises(UserError, match="of quality dumps takes no completions"):
+        reward(quality="json.dumps")
+    with pytest.raises(UserError, match="alike must be one of"):
+        reward(quality="diverse_worker.length", alike="word")
+
+
+def test_e5_keeps_no_vectors_of_a_long_training():
+    reward = make_diverse_reward(diverse_worker.length, alike="embedding")
+    for _ in range(2):
+        assert reward(completions=["犬が走る。", "犬が走る!"]) == [0, 0]
+        assert len(reward.encoder._kept.matrix) == 0
+
+
+def test_by_e5_a_text_is_the_same_in_any_batch():
+    reward = make_diverse_reward(diverse_worker.length, alike="embedding")
+    texts = ["犬が走る。", "A brick can hold a door open.", "海" * 40, "x"]
+    together = reward._marks(texts)
+    for text, mark in zip(texts, together, strict=True):
+        assert (reward._marks([text])[0] == mark).all()
+    assert (np.stack(reward._marks(texts[::-1])) == np.stack(together[::-1])).all()
+
+
+def rows(lines):
+    return {line.split(" | ")[0]: line.strip("| ").split(" | ")[1:] for line in lines}
+
+
+PAGE = Path(__file__).parents[2] / "docs/rewards.md"
+
+
+def test_the_page_says_what_attacks_are_paid():
+    said = rows(PAGE.read_text("utf-8").splitlines())
+    head, _, *lines = table(("text", "ngram"))
+    places = [said["| eight answers"].index(name) for name in rows([head]).popitem()[1]]
+    for name, numbers in rows(lines).items():
+        assert [said[name][place] for place in places] == numbers
+    assert said["| eight different answers"][:6] == ["1.00"] * 6
+    assert said["| eight equal answers"][:6] == ["0.00"] * 6
+
+
+@pytest.mark.slow
+def test_and_by_embeddings():
+    assert set(table()) <= set(PAGE.read_text("utf-8").splitlines())
+
+
+def test_a_placebo_deals_what_any_reward_pays_among_usable_answers():
+    def quality(completions, **columns):
+        return [None if "?" in t else float("!" in t) * len(t) for t in completions]
+
+    diverse = make_diverse_reward(quality)
+    texts = ["a!", "a!", "bb!", "ccc!", "dddd!", "bad", "?"]
+    prompts = ["one"] * 7
+    paid = diverse(prompts, texts)
+    dealt = set()
+    for seed in range(40):
+        placebo = make_placebo(diverse, seed=seed)
+        got = placebo(prompts, texts)
+        assert got[5:] == paid[5:] == [0.0, None]
+        assert sorted(got[:5]) == sorted(paid[:5])
+        # As every process, and a resumed run, has it.
+        assert (
+            make_placebo(make_diverse_reward(quality), seed=seed)(prompts, texts) == got
+        )
+        dealt.add(tuple(got[:5]))
+    assert len(dealt) > 20
+    told = placebo.describe()
+    assert told["quality"] == "quality"
+    assert told["placebo"] == {"of": "diverse_reward", "seed": 39}
+    assert placebo.asked is quality
+    # A function of one's own is called with what the trainer hands over, also two rewards further in.
+    seen = []
+
+    def watching(completions, trainer_state, **columns):
+        seen.append((trainer_state, completions))
+        return [1.0] * len(completions)
+
+    talk = [[{"role": "assistant", "content": "a"}]] * 2
+    make_placebo(make_diverse_reward(watching))(["?"] * 2, talk, trainer_state="state")
+    assert seen == [("state", talk)]
+
+
+@pytest.mark.parametrize("seed", [None, "7", 1.5, True, {1}])
+def test_a_placebos_seed_is_a_whole_number(seed):
+    with pytest.raises(UserError, match="seed must be a whole number"):
+        make_placebo(dat_reward(), seed=seed)

@@ -1,0 +1,464 @@
+"""The reward function: what it pays, what it logs, and what it survives."""
+
+import json
+import pickle
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from fakes import AXES, FakeNouns, axis_encoder, list_text
+from reward_calls import CALLS
+from sozo.data.errors import UserError
+from sozo.rewards import (
+    Reward,
+    dat_reward,
+    make_dat_reward,
+    make_dat_usable,
+    make_judge_reward,
+    make_sat_reward,
+    make_task_reward,
+)
+from sozo.rewards.dat import DatReward
+from sozo.rewards.task import reward_of, reward_options
+from sozo.scoring.final_text import completion_text
+from sozo.scoring.measure import Measure
+from sozo.tasks.dat.instruments import DIVERSITY, FLEXIBILITY, PARTS
+from sozo.tasks.dat.scorer import DatScorer, DatSettings
+from sozo.tasks.dat.task import Dat
+from sozo.tasks.task import Row, Task
+
+TEN, SHIFTED = AXES[:10], AXES[1:11]
+
+
+def build():
+    """A scorer that gives any ten different words of AXES the score 1. 犬 is a name, 木 from Wikipedia."""
+    return DatScorer(FakeNouns(AXES, proper=["犬"], wikipedia=["木"]), axis_encoder())
+
+
+def test_pays_ten_times_the_score_and_nothing_for_unusable_and_seen_answers():
+    reward = DatReward(build)
+    texts = [
+        list_text(TEN),
+        "x",
+        list_text(SHIFTED),
+        list_text(TEN),
+        list_text(TEN[::-1]),
+        "x",
+    ]
+    assert reward(completions=texts) == [10.0, 0.0, 10.0, 0.0, 10.0, 0.0]
+    paid = reward(completions=[list_text(SHIFTED), list_text(AXES[2:])])
+    assert (paid, {type(value) for value in paid}) == ([0.0, 10.0], {float})
+
+
+def test_scale_no_duplicate_penalty_and_what_was_scored():
+    reward = DatReward(build, scale=1.0, penalise_duplicates=False)
+    assert reward(completions=[list_text(TEN), "x", list_text(TEN)]) == [1.0, 0.0, 1.0]
+    last = [
+        (c.text, c.facts["words"], c.score, c.reason, c.duplicate, c.reward)
+        for c in reward.last
+    ]
+    usable = (list_text(TEN), TEN, 1.0, None, False, 1.0)
+    assert last == [usable, ("x", None, None, "format", False, 0.0), usable]
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ("1. 犬", "1. 犬"),
+        ([{"type": "text", "text": "1. "}, {"type": "text", "text": "犬"}], "1. 犬"),
+        ([{"type": "image"}, {"type": "text", "text": "犬"}], "犬"),
+        (None, ""),
+    ],
+)
+def test_the_text_of_a_completion(content, text):
+    assert (
+        completion_text(
+            [
+                {"role": "user", "content": "?"},
+                {"role": "assistant", "content": content},
+            ]
+        )
+        == text
+    )
+    assert (
+        completion_text([{"role": "assistant", "tool_calls": []}])
+        == completion_text([])
+        == ""
+    )
+
+
+def test_logged_metrics():
+    metrics = {}
+    completions = [
+        list_text(TEN),
+        list_text(SHIFTED),
+        list_text(TEN),  # a duplicate; usable all the same
+        "x",
+        "y",
+        list_text([*TEN[:9], "走"]),
+        list_text([*TEN[:9], "!"]),
+        list_text([*TEN[:9], TEN[0]]),
+    ]
+    DatReward(build)(completions=completions, log_metric=metrics.__setitem__)
+    nothing = {}
+    assert DatReward(build)(completions=[], log_metric=nothing.__setitem__) == []
+    assert nothing == {}
+    DatReward(build)(completions=["x"], log_metric=nothing.__setitem__)
+    assert nothing["dat/usable"] == 0.0
+    assert not {"dat/score", "dat/proper_noun_share"} & set(nothing)
+    assert metrics.pop("dat/seconds") > 0
+    measured = {
+        name: metrics.pop(f"dat/{name}") for name in (*PARTS, *FLEXIBILITY, *DIVERSITY)
+    }
+    metrics = {
+        name: value for name, value in metrics.items() if not name.endswith("_se")
+    }
+    # All words are at distance 1 from each other: there is nothing to combine. Nine words stand in all three lists.
+    assert [measured[name] for name in PARTS] == pytest.approx([1, 0, 0])
+    assert measured["inverse_simpson"] == pytest.approx(900 / (9 * 9 + 2 * 2 + 1))
+    assert 1 <= measured["domains"] < measured["categories"] <= 10
+    assert metrics == {
+        "dat/usable": 3 / 8,
+        "dat/score": 1.0,
+        "dat/different_words": 11.0,
+        "dat/duplicate_share": 1 / 8,
+        "dat/reason/format": 2 / 8,
+        "dat/reason/not_japanese": 0.0,
+        "dat/reason/symbol": 1 / 8,
+        "dat/reason/not_noun": 1 / 8,
+        "dat/reason/repeated_word": 1 / 8,
+        "dat/reason/no_vector": 0.0,
+        "dat/proper_noun_share": 2 / 30,  # 犬 in two of the three usable lists
+        "dat/wikipedia_share": 1 / 30,  # 木 in one
+        "dat/glued_share": 0.0,
+        "dat/numeral_share": 0.0,
+    }
+
+
+def test_logged_columns():
+    columns = {}
+    completions = [list_text(TEN), "x", list_text([*TEN[:9], "走"]), list_text(TEN)]
+    DatReward(build)(completions=completions, log_extra=columns.__setitem__)
+    assert columns == {
+        "words": [" ".join(TEN), "", " ".join([*TEN[:9], "走"]), " ".join(TEN)],
+        "score": [1.0, None, None, 1.0],
+        "reason": [None, "format", "not_noun", None],
+        "duplicate": [False, False, False, True],
+    }
+
+
+def test_the_scorer_is_built_once_at_the_first_call_and_its_errors_come_through():
+    built = []
+
+    def counted():
+        built.append(1)
+        if len(built) == 1:
+            raise FileNotFoundError("no jumanpp")
+        return build()
+
+    reward = DatReward(counted)
+    assert built == []
+    with pytest.raises(FileNotFoundError, match="no jumanpp"):
+        reward(completions=["x"])
+    assert len(reward.seen) == 0
+    reward(completions=["x"])
+    reward(completions=["x"])
+    assert built == [1, 1]
+
+
+def test_pickles_with_its_history_but_without_its_scorer():
+    reward = DatReward(build, scale=5.0)
+    assert reward(completions=[list_text(TEN)]) == [5.0]
+    copy = pickle.loads(pickle.dumps(reward))
+    assert copy.__name__ == "dat_reward"
+    assert "scorer" not in vars(copy)
+    assert copy(completions=[list_text(TEN), list_text(SHIFTED)]) == [0.0, 5.0]
+    assert (
+        pickle.loads(
+            pickle.dumps(make_dat_reward(noun_checker="jumandic", scale=2.0))
+        ).scale
+        == 2.0
+    )
+    # The name is W&B's key, whatever the settings.
+    assert (
+        make_dat_reward(language="en", olson=True).__name__
+        == pickle.loads(pickle.dumps(dat_reward)).__name__
+        == "dat_reward"
+    )
+
+
+def test_a_resumed_run_pays_as_an_unbroken_one():
+    steps = [
+        [list_text(TEN), "x"],
+        [list_text(SHIFTED), list_text(TEN)],
+        [list_text(SHIFTED), list_text(AXES[2:])],
+    ]
+    unbroken = DatReward(build)
+    expected = [unbroken(completions=step) for step in steps]
+    assert expected == [[10.0, 0.0], [10.0, 0.0], [0.0, 10.0]]
+
+    killed = DatReward(build)
+    killed(completions=steps[0])
+    state = json.loads(json.dumps(killed.state()))
+    killed(completions=steps[1])  # after the checkpoint: lost, and done again
+    resumed = DatReward(build)
+    resumed.restore(state)
+    assert [resumed(completions=step) for step in steps[1:]] == expected[1:]
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """An endpoint that embeds: it is known by the vectors of three words."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setattr(
+        "sozo.scoring.embeddings.encoders.OpenAIEncoder.encode",
+        lambda self, words: np.eye(len(words)),
+    )
+
+
+def test_settings_reach_the_scorer(served):
+    description = make_dat_reward(
+        noun_checker="jumandic",
+        embedding_model="openai:some-model",
+        scale=3.0,
+        penalise_duplicates=False,
+        reasoning=False,
+        repeated_words="keep",
+        accept_affixes=True,
+        reject_proper_nouns=True,
+    ).describe()
+    probe = {
+        "水": "1.0000 0.0000 0.0000",
+        "理論": "0.0000 1.0000 0.0000",
+        "走り": "0.0000 0.0000 1.0000",
+    }
+    rejected = dict.fromkeys(("reject_glued", "reject_numerals", "reject_rare"), False)
+    assert description == {
+        "scale": 3.0,
+        "penalise_duplicates": False,
+        "seen_as": "list",
+        "noun_checker": "jumandic",
+        "noun_rules": {
+            "accept_affixes": True,
+            "accept_unknown_katakana": False,
+            "reject_proper_nouns": True,
+        },
+        "embedding_model": "openai:some-model",
+        "embedding_revision": "api",
+        "embedding_dimensions": 3,
+        "embedding_probe": probe,
+        "dat_rules": {
+            "reasoning": False,
+            "language": "ja",
+            "repeated_words": "keep",
+            "olson": False,
+            **rejected,
+        },
+    }
+
+
+def test_the_ready_made_reward_has_the_default_settings():
+    description = dat_reward.describe()
+    assert description == DatReward().describe()
+    assert description["noun_checker"] in ("jumanpp", "jumandic")
+    assert description["embedding_model"] == "ja-ginza"
+
+
+def test_importing_rewards_is_cheap():
+    heavy = {
+        "torch",
+        "transformers",
+        "pyarrow",
+        "sentence_transformers",
+        "openai",
+        "pyknp",
+        "fugashi",
+        "spacy",
+        "trl",
+    }
+    code = f"import sys, sozo.rewards; sozo.rewards.make_dat_reward(); print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
+
+
+# Any task's measure
+
+
+def test_a_tasks_measure_is_a_reward(tmp_path):
+    reward = make_task_reward("dat", "dat/usable", scale=2.0, noun_checker="jumandic")
+    metrics, columns = {}, {}
+    usable = list_text(
+        ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
+    )
+    paid = reward(
+        ["?", "?"],
+        [usable, "x"],
+        log_metric=metrics.__setitem__,
+        log_extra=columns.__setitem__,
+        item=["", ""],
+    )
+    assert paid == [2.0, 0.0]
+    assert columns == {
+        "score": [1.0, 0.0],
+        "reason": [None, "format"],
+        "duplicate": [False, False],
+    }
+    assert metrics.pop("dat/seconds") > 0
+    assert metrics == {
+        "dat/usable": 0.5,
+        "dat/score": 0.5,
+        "dat/duplicate_share": 0.0,
+        "dat/reason/format": 0.5,
+    }
+    assert reward.describe()["measure"] == "dat/usable"
+    with pytest.raises(
+        UserError, match="dat has no measure usable; it has dat, dat/usable"
+    ):
+        make_task_reward("dat", "usable")
+    with pytest.raises(
+        UserError, match=r"unknown setting: noun_check \(did you mean noun_checker\?\)"
+    ):
+        make_task_reward("dat", noun_check="jumandic")
+
+
+def test_a_dataset_without_a_tasks_column_is_one_line(monkeypatch):
+    monkeypatch.setenv("SOZO_TASKS", "examples.task.Acrostic")
+    reward, text = make_task_reward("acrostic"), "さむい朝だった\n空を見あげた"
+    assert reward(["?"], [text], word=["さく"]) == [0.5]
+    message = "^the reward of acrostic: needs the dataset's column word, .*; its columns are: letters$"
+    with pytest.raises(UserError, match=message):
+        reward(["?"], [text], letters=["さく"])
+
+
+def test_an_offset_lifts_a_usable_answer_above_an_unusable_one():
+    reward = make_task_reward(
+        "dat",
+        scale=0.0,
+        offset=2.0,
+        noun_checker="jumandic",
+        embedding_model="ja-ginza",
+    )
+    usable = list_text(
+        ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
+    )
+    assert reward(["?", "?"], [usable, "x"], item=["", ""]) == [2.0, 0.0]
+    assert reward.describe()["offset"] == 2.0
+
+
+def test_a_tasks_reward_is_its_own_or_sozos_or_its_first_measure():
+    class Silent(Task):
+        """Says of no answer alone what it is worth."""
+
+        name, measures = "silent", (Measure("silent"),)
+
+    class Measured(Silent):
+        def score(self, items, answers):
+            return [Row({"silent": 0.5}) for _ in answers]
+
+    class Generous(Measured):
+        def reward(self, *, bonus=1.0):
+            return lambda **columns: [bonus] * len(columns["completions"])
+
+    class Mine(Dat):
+        name = "mine"
+
+    assert reward_options(Silent) is None
+    with pytest.raises(UserError, match="silent: no answer is worth anything alone"):
+        reward_of(Silent())
+    assert reward_of(Measured(), scale=4.0)(["?"], ["x"]) == [2.0]
+    assert reward_options(Generous) == {"bonus"}
+    assert reward_of(Generous(), bonus=3.0)(completions=["x"]) == [3.0]
+    assert reward_options(Mine) == {"scale", "penalise_duplicates", "seen_as"}
+    reward = reward_of(
+        Mine(DatSettings(noun_checker="jumandic", reject_glued=True)), scale=2.0
+    )
+    assert (type(reward), reward.scale, reward.scorer.rules.reject_glued) == (
+        DatReward,
+        2.0,
+        True,
+    )
+
+
+class Length(Reward):
+    """What a completion's length is worth; among others it is paid what the longest of its group is."""
+
+    def alone(self, items, answers):
+        return [
+            self.scored(
+                item,
+                answer.text,
+                len(answer.text) or None,
+                None if answer.text else "empty",
+                **item.columns,
+            )
+            for item, answer in zip(items, answers, strict=True)
+        ]
+
+    def among(self, completions):
+        completions = super().among(completions)
+        best = {
+            c.group: max(o.reward for o in completions if o.group == c.group)
+            for c in completions
+        }
+        return [replace(c, reward=best[c.group]) for c in completions]
+
+
+def test_the_two_hooks_of_a_reward():
+    reward = Length("length_reward", "length", scale=0.5)
+    ask = [[{"role": "user", "content": "長く"}]] * 2 + [
+        [{"role": "user", "content": "短く"}]
+    ]
+    answers = [
+        [{"role": "assistant", "content": text}] for text in ("犬", "犬と猫", "")
+    ]
+    assert reward(
+        ask, answers, place=["a", "b", "c"], completion_ids=[[1], [2], [3]]
+    ) == [1.5, 1.5, 0.0]
+    assert [c.facts for c in reward.last] == [
+        {"place": "a"},
+        {"place": "b"},
+        {"place": "c"},
+    ]
+    assert [c.reason for c in reward.last] == [None, None, "empty"]
+
+
+def test_duplicates_answer_the_same_prompt_with_the_same_text():
+    reward = Length("length_reward", "length", penalise_duplicates=True)
+    reward.among = lambda completions: Reward.among(reward, completions)
+    assert reward(["a", "b", "a"], ["x", "x", "x"]) == [1.0, 1.0, 0.0]
+    assert reward(["b", "b"], ["x", ""]) == [0.0, 0.0]
+    assert len(reward.seen) == 2
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(
+    "integration",
+    ["dat", "sat", "usable", "judge", "task", "module"],
+)
+def test_a_call_that_cannot_be_meant_says_how_it_is_called(integration, call, tmp_path):
+    integrations = {
+        "dat": lambda: DatReward(build),
+        "sat": make_sat_reward,
+        "usable": make_dat_usable,
+        "judge": lambda: make_judge_reward(
+            "sat-v1", ledger=tmp_path / "judged.jsonl", judge_model="j"
+        ),
+        "task": lambda: make_task_reward("sat", "sat/compliant"),
+        "module": lambda: dat_reward,
+    }
+    words, named = CALLS[call]
+    with pytest.raises(
+        UserError,
+        match=r"reward\(completions=\[text, \.\.\.\]\)|a text or a conversation was expected, not ",
+    ):
+        integrations[integration]()(*words, **named)
+
+
+def test_no_completions_of_this_process_are_no_mistake():
+    assert DatReward(build)(prompts=[], completions=[]) == []
+    assert DatReward(build)(completions=[]) == []

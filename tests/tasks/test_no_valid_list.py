@@ -1,0 +1,567 @@
+"""A model that writes no usable list: what it wrote is read leniently and shown, and nobody draws or trains in vain."""
+
+import json
+import re
+import shlex
+import shutil
+import sys
+
+import pytest
+from transformers import set_seed
+
+from command_line import sozo
+from documents import ROOT, commands
+from fakes import AXES, FakeNouns, axis_encoder, list_text, read_answer_table
+from grpo_runs import recipe, run
+from sampling_worker import dat_by
+from scripted_generator import Scripted
+from scripted_grpo import scripted
+from sozo.data.jsonl import write_objects
+from sozo.data.processes import Processes
+from sozo.data.schema import Completion, Reason
+from sozo.data.wandb_run import last_checkpoint
+from sozo.eval.draw import InVainError, SamplingOptions, draw_parts
+from sozo.eval.run import score_answers
+from sozo.models.tiny import (
+    build_model,
+    build_tokenizer,
+    noun_vectors,
+    save,
+    tiny_nouns,
+)
+from sozo.rewards import make_dat_distance, make_dat_usable
+from sozo.scoring.parse import split_list
+from sozo.tasks.dat.found import found_words
+from sozo.tasks.dat.scorer import DatScorer
+from sozo.training.grpo_trainer import MixTrainer
+from sozo.training.tracking import RunRecorder
+
+JA, EN = (
+    "犬猫水山川本車空海石",
+    [
+        "cat",
+        "moon",
+        "law",
+        "sea",
+        "shoe",
+        "music",
+        "illness",
+        "desk",
+        "weather",
+        "holiday",
+    ],
+)
+GOOD = list_text(JA)
+
+
+def each(form, words=JA, first=1):
+    """A line for each word; `form` has its number as k and it as w."""
+    return "\n".join(form.format(k=k, w=word) for k, word in enumerate(words, first))
+
+
+CIRCLED = "\n".join(f"{chr(ord('①') + k)}{word}" for k, word in enumerate(JA))
+WIDE = "\n".join(
+    f"{k}．{word}" for k, word in zip([*"１２３４５６７８９", "１０"], JA, strict=True)
+)
+
+# What chat models write: the text, its language, and how many words a lenient reader finds in it.
+WRITTEN = {
+    "as asked": (GOOD, "ja", 10),
+    "as asked, in English": (list_text(EN), "en", 10),
+    "unnumbered": (each("{w}"), "ja", 10),
+    "unnumbered, in English": (each("{w}", EN), "en", 10),
+    "a number and a space": (each("{k} {w}", EN), "en", 10),
+    "a bracket": (each("{k}) {w}"), "ja", 10),
+    "two brackets": (each("({k}) {w}"), "ja", 10),
+    "a colon": (each("{k}: {w}"), "ja", 10),
+    "no space": (each("{k}.{w}"), "ja", 10),
+    "two spaces": (each("{k}.  {w}"), "ja", 10),
+    "empty lines between": (each("{k}. {w}\n"), "ja", 10),
+    "full width": (WIDE, "ja", 10),
+    "circled": (CIRCLED, "ja", 10),
+    "hyphens": (each("- {w}"), "ja", 10),
+    "stars": (each("* {w}", EN), "en", 10),
+    "middle dots": (each("・{w}"), "ja", 10),
+    "indented": (each("   {k}. {w}"), "ja", 10),
+    "bold lines": (each("**{k}. {w}**"), "ja", 10),
+    "bold words": (each("{k}. **{w}**", EN), "en", 10),
+    "bold alone": (each("**{w}**"), "ja", 10),
+    "quoted": (each('{k}. "{w}"', EN), "en", 10),
+    "in brackets of Japanese": (each("{k}. 「{w}」"), "ja", 10),
+    "readings": (each("{k}. {w}（よみ）"), "ja", 10),
+    "readings apart": (each("{k}. {w} (yomi)"), "ja", 10),
+    "glosses behind a colon": (each("{k}. {w}：これは名詞です。"), "ja", 10),
+    "glosses behind a dash": (
+        each("{k}. {w} – a noun, far from all others", EN),
+        "en",
+        10,
+    ),
+    "bold with glosses": (
+        each("{k}. **{w}**: a noun, far from all others.", EN),
+        "en",
+        10,
+    ),
+    "glosses below": (each("{k}. {w}\n   これは名詞です。"), "ja", 10),
+    "a fence": (f"```\n{GOOD}\n```", "ja", 10),
+    "a fence with a language": (f"```text\n{each('{w}')}\n```", "ja", 10),
+    "in one line": ("、".join(JA), "ja", 10),
+    "in one line with commas": (", ".join(EN) + ".", "en", 10),
+    "in one line with numbers": (
+        " ".join(f"{k}. {w}" for k, w in enumerate(EN, 1)),
+        "en",
+        10,
+    ),
+    "spaces": (" ".join(JA), "ja", 10),
+    "a preface": (f"はい、10個です。\n{GOOD}", "ja", 10),
+    "a preface, unnumbered": (f"はい、10個です。\n\n{each('{w}')}", "ja", 10),
+    "a preface in the same line": (f"はい、10個です。{'、'.join(JA)}。", "ja", 10),
+    "two prefaces": (
+        f"はい、わかりました。\n以下に10個の単語を挙げます：\n\n{each('{w}')}",
+        "ja",
+        10,
+    ),
+    "a preface in English": (
+        f"Sure! Here are ten words that differ:\n\n{each('{w}', EN)}",
+        "en",
+        10,
+    ),
+    "a preface and an end": (
+        f"Here are ten words:\n{each('{k}. {w}', EN)}\n\nI hope this helps!",
+        "en",
+        10,
+    ),
+    "an end, unnumbered": (f"{each('{w}')}\n\n以上の10個です。", "ja", 10),
+    "one line behind a preface": (f"Here are ten words: {', '.join(EN)}", "en", 10),
+    "reasoning": (f"<think>犬、猫…\n1. 馬</think>\n{each('{w}')}", "ja", 10),
+    "a template's end": (f"{each('- {w}')}<|im_end|>", "ja", 10),
+    # No ten words, and no guess.
+    "nine": (each("{k}. {w}", JA[:9]), "ja", 9),
+    "eleven": (each("- {w}", JA + "木"), "ja", 11),
+    "a sentence": ("申し訳ありませんが、お答えできません。", "ja", None),
+    "a refusal": ("I'm sorry, but I can't help with that.", "en", None),
+    "nothing": ("", "ja", 0),
+    "a number": ("10", "ja", 0),
+    "reasoning without an end": (f"<think>{GOOD}", "ja", 0),
+    "a story": (
+        "昔々、亀を助けた漁師がいた。竜宮に招かれ、箱をもらった。" * 3,
+        "ja",
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", WRITTEN)
+def test_ten_words_are_found_in_what_chat_models_write(shape):
+    text, language, count = WRITTEN[shape]
+    found = found_words(text, language)
+    if count is None:
+        assert len(found) != 10
+    else:
+        assert len(found) == count
+    if count == 10:
+        assert found == list(EN if language == "en" else JA)
+
+
+def test_what_the_strict_parser_takes_the_lenient_reader_finds():
+    for text, _, _ in WRITTEN.values():
+        if (strict := split_list(text)) is not None:
+            assert len(found_words(text)) == len(strict) == 10
+    assert split_list(WRITTEN["a preface"][0]) is None  # it stays strict
+
+
+# What `sozo dat` shows
+
+
+def scored(folder, texts, task=None):
+    write_objects(folder / "texts.jsonl", [{"text": text} for text in texts])
+    task = task or dat_by(DatScorer(FakeNouns(AXES), axis_encoder()))
+    return score_answers(task, folder / "texts.jsonl", folder / "run", source="a")
+
+
+def test_ten_words_found_stand_beside_as_asked_and_change_no_score(tmp_path):
+    # 10 usable; 7 hold ten words in another form, 2 have a word that is no noun, 1 says something else.
+    texts = (
+        [GOOD] * 10
+        + [each("{k}) {w}")] * 7
+        + [list_text(JA[:9] + "走")] * 2
+        + ["できません"]
+    )
+    run_ = scored(tmp_path, texts)
+    plain = scored(tmp_path / "plain", [GOOD] * 10 + ["できません"] * 10)
+    assert run_.metrics["ten_words"] == 19
+    assert run_.metrics["measures"]["dat/usable"]["value"] == 0.5
+    assert run_.metrics["measures"] == plain.metrics["measures"]
+    assert plain.metrics["ten_words"] == 10
+    assert (
+        json.loads((tmp_path / "run" / "metrics.json").read_text("utf-8"))["ten_words"]
+        == 19
+    )
+
+    notes = run_.task.view.notes(run_.result)
+    assert notes[0].startswith(
+        "As asked: 10 of 20 (50.0%). Ten words found: 19 of 20 (95.0%)"
+    )
+    other, no_noun = each("{k}) {w}"), list_text(JA[:9] + "走")
+    assert notes[1:5] == [f"format: {other!r}"] * 2 + [f"not_noun: {no_noun!r}"] * 2
+    assert "docs/usable-lists.md" in notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("others", "shown"), [(1, False), (2, True)]
+)  # of 20: five points, and more
+def test_they_are_shown_where_they_differ_by_more_than_five_points(
+    others, shown, tmp_path
+):
+    run_ = scored(tmp_path, [GOOD] * (20 - others) + [each("{w}")] * others)
+    assert run_.metrics["ten_words"] == 20
+    assert bool(run_.task.view.notes(run_.result)) == shown
+
+
+def test_where_nothing_is_usable_the_texts_are_always_shown_without_their_control_characters(
+    tmp_path,
+):
+    texts = ["\x1b[31m[bold]犬[/bold]\r\n:dog:\u202e" + "あ" * 5000, "x", "y"]
+    run_ = scored(tmp_path, texts)
+    assert run_.metrics["ten_words"] == 0
+    notes = run_.task.view.notes(run_.result)
+    assert notes[0].startswith(
+        "As asked: 0 of 3 (0.0%). Ten words found: 0 of 3 (0.0%)"
+    )
+    assert len(notes) == 4  # of the three texts two
+    assert notes[1].startswith("format: '\\x1b[31m[bold]犬[/bold]\\r\\n:dog:\\u202eあ")
+    assert all(line.isprintable() and len(line) < 400 for line in notes)
+    done = sozo(
+        tmp_path,
+        "score",
+        "dat",
+        "texts.jsonl",
+        "--noun-checker",
+        "jumandic",
+        "--output",
+        "again",
+        COLUMNS="500",
+    )
+    assert "\\x1b[31m[bold]犬[/bold]\\r\\n:dog:\\u202eあ" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_a_run_of_an_earlier_version_says_nothing_of_it(tmp_path):
+    run_ = scored(tmp_path, [GOOD, each("{w}")])
+    before = run_.result
+    before.metrics.pop("ten_words")
+    assert run_.task.view.notes(before) == []
+    assert all(
+        column.fill(before)
+        for column in run_.task.view.columns(run_.task.measures, [before])
+    )
+
+
+# Drawing
+
+
+class Wrong(Scripted):
+    """Batches of lists in another form, but for those (batch, place) that are usable."""
+
+    def __init__(self, *usable):
+        super().__init__([])
+        self.usable = usable
+
+    def answer(self, prompts, seed, batch):
+        self.drawn.append(batch)
+        return [
+            Completion(GOOD if (batch, k) in self.usable else each("{w}"))
+            for k in range(len(prompts))
+        ]
+
+
+def draw(writer, folder, batch_size, processes=None, **options):
+    task = dat_by(DatScorer(FakeNouns(AXES), axis_encoder()))
+    sampling = SamplingOptions(batch_size=batch_size, **options)
+    try:
+        draw_parts(
+            task, task.items(), writer, sampling, folder, processes or Processes()
+        )
+    except InVainError as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("how_many", [{"num_answers": 1000}, {"num_usable": 100}])
+def test_drawing_warns_from_64_answers_and_stops_at_256(how_many, tmp_path, caplog):
+    writer = Wrong()
+    stopped = draw(writer, tmp_path, 32, **how_many)
+    assert writer.drawn == list(range(8))
+    assert "none of the first 256 answers is usable" in stopped
+    assert "--keep-going" in stopped
+    assert "docs/usable-lists.md" in stopped
+    assert len(list(read_answer_table(tmp_path))) == 256
+    (warning,) = caplog.records
+    assert "none of the first 64 answers is usable" in warning.getMessage()
+
+    again = Wrong()
+    assert "none of the first 256" in draw(again, tmp_path, 32, **how_many)
+    assert again.drawn == []  # nothing more
+
+
+def test_told_to_keep_going_it_draws_on_from_what_is_there(tmp_path, caplog):
+    draw(Wrong(), tmp_path, 64, num_answers=512)
+    writer = Wrong()
+    assert draw(writer, tmp_path, 64, num_answers=512, keep_going=True) is None
+    assert writer.drawn == [4, 5, 6, 7]
+    assert len(list(read_answer_table(tmp_path))) == 512
+
+
+def test_one_usable_answer_is_enough(tmp_path, caplog):
+    writer = Wrong((1, 3))
+    assert draw(writer, tmp_path, 64, num_answers=512) is None
+    assert writer.drawn == list(range(8))
+    writer = Wrong((3, 63))  # the last of the 256
+    assert draw(writer, tmp_path / "late", 64, num_answers=512) is None
+    assert [record.getMessage()[:29] for record in caplog.records] == [
+        "none of the first 64 answers "
+    ] * 2
+
+
+def test_a_run_that_is_complete_is_no_case_for_stopping(tmp_path):
+    assert draw(Wrong(), tmp_path, 256, num_answers=256) is None
+    assert draw(Wrong(), tmp_path / "small", 96, num_answers=96) is None
+
+
+def test_answers_that_never_came_are_no_unusable_ones(tmp_path):
+    class Silent(Wrong):
+        def answer(self, prompts, seed, batch):
+            return [Completion("", "error") for _ in prompts]
+
+    assert draw(Silent(), tmp_path, 256, num_answers=512) is None
+
+
+def test_a_process_counts_what_all_have_drawn(tmp_path):
+    """Here one after the other: the first draws two parts alone, and the second finds them."""
+    writers = [Wrong(), Wrong()]
+    stopped = [
+        draw(writers[rank], tmp_path, 128, Processes(rank, 2), num_answers=1024)
+        for rank in (0, 1)
+    ]
+    assert [writer.drawn for writer in writers] == [[0, 2], [1]]
+    assert [
+        "none of the first 256" in stopped[0],
+        "none of the first 384" in stopped[1],
+    ] == [True, True]
+
+
+# Training
+
+PAID = [list_text("犬猫水山川本車空海" + last) for last in "石木花"] + ["x"]
+
+
+def train(folder, rewards, texts=PAID, **settings):
+    """A trainer of 14 steps, ended or not, and what a run keeps beside it."""
+    trainer = scripted(
+        folder, texts, rewards=rewards, kind=MixTrainer, **{"max_steps": 14} | settings
+    )
+    recorder = RunRecorder()
+    recorder.needed = 0
+    trainer.add_callback(recorder)
+    trainer.train()
+    return trainer, recorder
+
+
+def by_step(pay):
+    """A reward of `pay(step)` for each answer but the last, which gets nothing."""
+    steps = iter(range(1000))
+
+    def reward(completions, **kwargs):
+        value = pay(next(steps))
+        return [value] * (len(completions) - 1) + [0.0]
+
+    return reward
+
+
+def none_at_all(completions, **kwargs):
+    return [None] * len(completions)
+
+
+def test_grpo_stops_behind_a_checkpoint_after_ten_steps_in_which_nothing_was_paid(
+    tmp_path,
+):
+    trainer, recorder = train(
+        tmp_path, [by_step(lambda step: 0.0)], save_strategy="steps", save_steps=100
+    )
+    assert (recorder.in_vain, trainer.state.global_step) == (True, 10)
+    assert (tmp_path / "checkpoint-10" / "trainer_state.json").is_file()
+
+
+@pytest.mark.parametrize(
+    ("rewards", "steps"),
+    [
+        (
+            [by_step(lambda step: float(step == 3))],
+            14,
+        ),  # the fourth step, and ten after it
+        (
+            [by_step(lambda step: -1.0 if step % 10 == 4 else 0.0)],
+            None,
+        ),  # less than nothing is a reward, too
+        ([by_step(lambda step: 1e-9)], None),
+        (
+            [by_step(lambda step: 0.0), by_step(lambda step: 1.0)],
+            None,
+        ),  # another reward pays
+        ([by_step(lambda step: 0.0), none_at_all], 10),
+    ],
+)
+def test_what_was_paid_in_between_begins_the_count_anew(rewards, steps, tmp_path):
+    trainer, recorder = train(tmp_path, rewards)
+    assert (recorder.in_vain, trainer.state.global_step) == (
+        steps is not None,
+        steps or 14,
+    )
+    assert not list(tmp_path.glob("checkpoint-*"))  # save_strategy: no
+
+
+def test_usable_beside_distance_is_nothing_where_no_list_is_usable(tmp_path):
+    settings = {"noun_checker": "jumandic", "embedding_model": "ja-ginza"}
+    rewards = [make_dat_usable(**settings), make_dat_distance(**settings)]
+    for aggregation in ("sum_then_normalize", "normalize_then_sum"):
+        folder, kept = (
+            tmp_path / aggregation,
+            {"multi_objective_aggregation": aggregation},
+        )
+        trainer, recorder = train(folder, rewards, ["x", "犬", "猫", "水"], **kept)
+        assert (recorder.in_vain, trainer.state.global_step) == (True, 10)
+
+
+# The recipe of docs/usable-lists.md
+
+
+@pytest.fixture(scope="module")
+def cold(tmp_path_factory):
+    """The embedded model before its warm-up: it knows the nouns, and no list."""
+    folder = tmp_path_factory.mktemp("cold") / "model"
+    set_seed(0)
+    nouns = tiny_nouns()
+    tokenizer = build_tokenizer(nouns)
+    save(folder, build_model(len(tokenizer), noun_vectors(nouns)), tokenizer)
+    return folder
+
+
+@pytest.mark.parametrize("launch", [None, "cpu2_ddp.yaml"])
+def test_grpo_of_a_model_without_lists_ends_in_one_line_and_can_be_resumed(
+    launch, cold, tmp_path
+):
+    settings = {"per_device_train_batch_size": 4} if launch else {}
+    command = recipe(
+        launch=launch,
+        model_name_or_path=cold,
+        output_dir="out",
+        max_steps=20,
+        report_to="none",
+        logging_steps=1,
+        **settings,
+    )
+    done = run(command, tmp_path)
+    assert done.returncode != 0
+    lines = [
+        line for line in done.stderr.splitlines() if line.startswith("error: step 10: ")
+    ]
+    assert lines
+    assert launch or "Traceback" not in done.stderr
+    output = tmp_path / "out"
+    assert last_checkpoint(output) == output / "checkpoint-10"
+    assert not (output / "metrics.json").exists()
+    if launch is None:  # the checkpoint is whole, and so is the count
+        again = run(command, tmp_path)
+        assert "error: step 11: " in again.stderr
+
+
+# What stands in the page -> what stands for it here: another model, and less of everything.
+OPTIONS = {
+    "sozo dat": "--max-new-tokens 24 --noun-checker jumandic",
+    "train sft": "--examples_per_step 16 --per_device_train_batch_size 16 --learning_rate 3e-3",
+    "train grpo": "--completions_per_step 32 --max_steps 12 --logging_steps 1",
+}
+SHORT = {
+    r"org/model": "cold",
+    r"recipes/qwen2\.5-7b/(sft|grpo)\.yaml": r"recipes/tiny/\1.yaml --report_to none",
+    r"^sozo": "-m sozo",
+    r"^(python|accelerate launch( --config_file \S+)?) ": "",
+    r"--model random": "--model random --nouns tiny",
+    r"(--num-answers|--top_k) \d+": r"\1 1024",
+}
+
+
+def section():
+    text = (ROOT / "docs" / "usable-lists.md").read_text("utf-8")
+    return text.partition("\n## ")[0]
+
+
+def test_the_recipe_is_a_page_and_names_what_people_read():
+    text = section()
+    assert 20 < len(text.splitlines()) <= 70
+    for named in (
+        "Ten words found",
+        "--keep-going",
+        "logging_steps",
+        "make_dat_usable",
+        "--system-prompt",
+        "enable_thinking",
+    ):
+        assert named in text, named
+    for reason in Reason:
+        assert f"`{reason}`" in text, reason
+
+
+def test_the_recipe_leads_from_no_usable_list_to_usable_ones(cold, tmp_path):
+    (tmp_path / "page.md").write_text(section(), "utf-8")
+    shutil.copytree(cold, tmp_path / "cold")
+    (tmp_path / "recipes").symlink_to(ROOT / "recipes")
+    said = []
+    for words in commands(tmp_path / "page.md"):
+        line = shlex.join(words)
+        for pattern, short in SHORT.items():
+            line = re.sub(pattern, short, line)
+        line += " " + " ".join(
+            options for name, options in OPTIONS.items() if name in line
+        )
+        said.append(run([sys.executable, *line.split()], tmp_path))
+    status = [done.returncode for done in said]
+    first, stopped, drawn, _, then, _ = said
+    assert status == [3, 2, 0, 0, 0, 0], [done.stderr[-500:] for done in said]
+    assert "not finished: none of the first 300 answers is usable" in first.stdout
+    assert "As asked: 0 of 300 (0.0%). Ten words found: " in first.stdout
+    assert re.search("Unusable: format +300 of 300", first.stdout)
+    assert first.stdout.count("\nformat: '") == 2
+    assert stopped.stderr.splitlines()[-1].startswith("error: step 10: ")
+    assert "1,024 of 1,024" in " ".join(drawn.stdout.split())
+    found = re.search(
+        r"Usable \S+% \[\S+, \S+\], 100 of ([\d,]+)", " ".join(then.stdout.split())
+    )
+    assert found, then.stdout
+    assert int(found[1].replace(",", "")) < 2000
+
+
+def test_refused_words_are_named_in_the_scores_line(tmp_path):
+    texts = [
+        list_text([*JA[:8], *refused])
+        for refused in (("走る", "石"), ("走る", "美しい"), ("石", "空"))
+    ]
+    write_objects(
+        tmp_path / "f.jsonl", [{"text": text} for text in [*texts, GOOD, *[GOOD] * 20]]
+    )
+    done = sozo(
+        tmp_path,
+        "score",
+        "dat",
+        "f.jsonl",
+        "--noun-checker",
+        "jumandic",
+        "--output",
+        "out",
+    )
+    assert done.returncode == 0, done.stderr
+    # The third list is refused for 空, which stands in it twice: by itself no word of it is.
+    assert "Words refused most often: '走る' (2), '美しい' (1)." in done.stdout
+    assert "no noun by jumandic, the benchmark's rule" in done.stdout
+    assert "--noun-checker jumandic-speakers" in done.stdout
+    assert json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))[
+        "refused"
+    ] == {"走る": 2, "美しい": 1}

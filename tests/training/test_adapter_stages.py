@@ -1,0 +1,504 @@
+"""Training on from a LoRA adapter: the base stays, the reference is the adapter as it was, nothing of it is lost."""
+
+import json
+import shutil
+
+import pytest
+import torch
+from peft import LoraConfig, PeftModel, get_peft_model
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from trl.trainer import add_fused_lm_head
+
+from fakes import list_text
+from grpo_runs import ROOT, flags, history, kill_at_random, recipe, run
+from sft_dpo_runs import losses, train
+from sozo.data.errors import UserError
+from sozo.data.prompts import messages, prompt
+from sozo.models.weights import is_adapter, load_model, load_tokenizer, merge_adapter
+from sozo.scoring.final_text import completion_text
+from sozo.training import run as training_run
+from sozo.training.arguments import GrpoArguments
+from sozo.training.config import parse
+from sozo.training.grpo import GrpoSettings, train_grpo
+
+pytestmark = pytest.mark.usefixtures("forked_modules")
+
+LORA = {
+    "use_peft": True,
+    "lora_target_modules": "all-linear",
+    "lora_r": 8,
+    "lora_dropout": 0.0,
+}
+STAGE = LORA | {"max_steps": 2, "save_strategy": "no"}
+CLOSE = {"bfloat16": 1e-3, "float32": 1e-6}  # nats
+
+
+def characters(completions, **kwargs):
+    """A reward that differs between nearly any two answers: how many different characters each has."""
+    return [float(len(set(completion_text(completion)))) for completion in completions]
+
+
+PAID = {"task": "dat", "reward_funcs": ["test_adapter_stages.characters"]}
+GRPO = {"beta": 0.1, "tasks": [PAID]}
+
+
+@pytest.fixture(scope="module")
+def first(mini, answers, tmp_path_factory):
+    """A first stage whose adapter moved a list's log-probability by nats."""
+    return train(
+        "dpo",
+        mini,
+        answers,
+        tmp_path_factory.mktemp("stage") / "first",
+        **STAGE | {"learning_rate": 3e-2},
+    )
+
+
+def train_any(method, model, table, output, **settings):
+    """As `train`; GRPO too, with a reference, on 16 completions of 24 tokens a step."""
+    if method != "grpo":
+        return train(method, model, table, output, **settings)
+    short = {
+        "per_device_train_batch_size": 8,
+        "completions_per_step": 16,
+        "num_generations": 8,
+        "num_prompts": 64,
+    }
+    short |= {
+        "max_completion_length": 24,
+        "warmup_steps": 0,
+        "report_to": "none",
+        "logging_steps": 1,
+    } | GRPO
+    short |= {"model_name_or_path": model, "output_dir": output} | settings
+    yaml = ["--config", str(ROOT / "recipes" / "tiny" / "grpo.yaml")]
+    return train_grpo(*parse(GrpoArguments, GrpoSettings, [*yaml, *flags(short)]))
+
+
+def built(monkeypatch, *args, **settings):
+    """The trainer of a run, before its first step."""
+    seen = []
+    with monkeypatch.context() as patch:
+        patch.setattr(training_run, "_fit", lambda trainer, *_: seen.append(trainer))
+        train_any(*args, **settings)
+    return seen[0]
+
+
+def batches(trainer):
+    return [
+        trainer.data_collator([trainer.train_dataset[row] for row in rows])
+        for rows in (range(4), range(4, 8))
+    ]
+
+
+@pytest.mark.parametrize("dtype", CLOSE)
+@pytest.mark.parametrize("beforehand", [True, False])
+def test_dpo_refers_to_the_adapter_as_it_was_sampled(
+    dtype, beforehand, first, answers, tmp_path, monkeypatch
+):
+    settings = STAGE | {
+        "dtype": dtype,
+        "precompute_ref_log_probs": beforehand,
+        "share_prompt": False,
+    }
+    trainer = built(monkeypatch, "dpo", first, answers, tmp_path / "second", **settings)
+    sampled = load_model(str(first), dtype=dtype)[0].eval()
+    add_fused_lm_head(sampled)
+    trainer.model.eval()
+    for batch in batches(trainer):
+        alone = {
+            name: part for name, part in batch.items() if not name.startswith("ref_")
+        }
+        expected = trainer.compute_ref_log_probs(sampled, alone)
+        for mine, right in zip(
+            trainer.compute_ref_log_probs(trainer.model, alone), expected, strict=True
+        ):
+            torch.testing.assert_close(
+                mine, right, atol=CLOSE[dtype] * 40, rtol=0
+            )  # of 40 tokens
+        if beforehand:
+            # In batches of eight pairs, which bfloat16 rounds otherwise.
+            for name, right in zip(
+                ("ref_chosen_logps", "ref_rejected_logps"), expected, strict=True
+            ):
+                torch.testing.assert_close(
+                    batch[name],
+                    right,
+                    atol=0.5 if dtype == "bfloat16" else 1e-4,
+                    rtol=0,
+                )
+        # The base is far away.
+        with trainer.model.disable_adapter():
+            ids, mask = batch["input_ids"], batch["attention_mask"]
+            base = trainer.model(input_ids=ids, attention_mask=mask).logits
+        assert (
+            base - sampled(input_ids=ids, attention_mask=mask).logits
+        ).abs().max() > 0.5
+
+
+@pytest.mark.parametrize("dtype", CLOSE)
+@pytest.mark.parametrize("method", ["sft", "dpo", "grpo"])
+def test_each_method_starts_where_the_adapter_was_sampled(
+    method, dtype, first, answers, words, tmp_path, monkeypatch
+):
+    trainer = built(
+        monkeypatch, method, first, answers, tmp_path / "second", **STAGE, dtype=dtype
+    )
+    sampled, tokenizer = load_model(str(first), dtype=dtype)
+    turns = [
+        *messages(prompt("dat")),
+        {"role": "assistant", "content": list_text(words[0][:10])},
+    ]
+    ids = tokenizer.apply_chat_template(turns, return_tensors="pt", return_dict=True)[
+        "input_ids"
+    ]
+
+    @torch.no_grad()
+    def log_probabilities(model):
+        steps = model.eval()(ids).logits.float().log_softmax(-1)[0, :-1]
+        return steps.gather(1, ids[0, 1:, None])
+
+    def of_trainer(adapter):
+        trainer.model.set_adapter(adapter)
+        try:
+            return log_probabilities(trainer.model)
+        finally:
+            trainer.model.set_adapter("default")
+
+    expected = log_probabilities(sampled)
+    torch.testing.assert_close(
+        of_trainer("default"), expected, atol=CLOSE[dtype], rtol=CLOSE[dtype]
+    )
+    trained = {
+        name: weight
+        for name, weight in trainer.model.named_parameters()
+        if weight.requires_grad
+    }
+    assert trained
+    assert all("lora" in name and ".default." in name for name in trained)
+    for weight in trained.values():
+        weight.data += 0.1
+    assert (of_trainer("default") - expected).abs().max() > 0.1
+    if method != "sft":
+        torch.testing.assert_close(
+            of_trainer("ref"), expected, atol=CLOSE[dtype], rtol=CLOSE[dtype]
+        )
+
+
+@pytest.mark.parametrize("dtype", CLOSE)
+@pytest.mark.parametrize("method", ["sft", "dpo", "grpo"])
+def test_what_is_left_stands_on_the_same_base(
+    method, dtype, first, mini, answers, tmp_path
+):
+    second = train_any(
+        method,
+        first,
+        answers,
+        tmp_path / "second",
+        **STAGE | {"learning_rate": 1e-2},
+        dtype=dtype,
+    )
+    third = train_any(
+        method,
+        second,
+        answers,
+        tmp_path / "third",
+        **STAGE | {"learning_rate": 1e-2},
+        dtype=dtype,
+    )
+    for folder in (second, third):
+        assert is_adapter(str(folder))
+        config = json.loads((folder / "adapter_config.json").read_text("utf-8"))
+        assert config["base_model_name_or_path"] == str(mini)
+        assert not [
+            path
+            for path in folder.iterdir()
+            if path.name in ("_merged", "ref", "config.json")
+        ]
+        model, _ = load_model(str(folder), dtype="float32")
+        base = AutoModelForCausalLM.from_pretrained(mini, dtype=torch.float32)
+        ids = torch.arange(3, 40)[None]
+        adapted = PeftModel.from_pretrained(base, folder)(ids).logits
+        assert torch.allclose(model(ids).logits, adapted, atol=1e-4)
+    stages = [
+        load_file(folder / "adapter_model.safetensors")
+        for folder in (first, second, third)
+    ]
+    assert stages[0].keys() == stages[1].keys() == stages[2].keys()
+    assert any(
+        not one.equal(two)
+        for one, two in zip(stages[0].values(), stages[1].values(), strict=True)
+    )
+    assert any(
+        not one.equal(two)
+        for one, two in zip(stages[1].values(), stages[2].values(), strict=True)
+    )
+
+
+def test_grpo_pays_for_no_distance_at_its_first_step(first, answers, tmp_path):
+    rate = {
+        "learning_rate": 1e-2,
+        "lr_scheduler_type": "constant",
+        "lr_scheduler_kwargs": {},
+    }
+    second = train_any("grpo", first, answers, tmp_path / "second", **STAGE | rate)
+    kl = [entry["kl"] for entry in history(second) if "kl" in entry]
+    assert kl[0] == pytest.approx(0, abs=1e-6)
+    assert kl[1] > 1e-5
+
+
+def test_a_resumed_stage_has_the_reference_that_it_began_with(
+    first, answers, tmp_path, monkeypatch
+):
+    settings = LORA | {
+        "learning_rate": 1e-2,
+        "max_steps": 4,
+        "save_steps": 2,
+        "precompute_ref_log_probs": False,
+    }
+    whole = train("dpo", first, answers, tmp_path / "whole", **settings)
+
+    class CutError(Exception):
+        pass
+
+    def cut(self, *args, **kwargs):
+        raise CutError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            "sozo.training.tracking.RunRecorder.on_step_begin",
+            lambda *a, **k: cut(*a) if a[2].global_step == 3 else None,
+        )
+        with pytest.raises(CutError):
+            train("dpo", first, answers, tmp_path / "cut", **settings)
+    assert (tmp_path / "cut" / "checkpoint-2").is_dir()
+    resumed = train("dpo", first, answers, tmp_path / "cut", **settings)
+    weights, expected = (
+        load_file(folder / "adapter_model.safetensors") for folder in (resumed, whole)
+    )
+    assert all(torch.equal(weights[name], expected[name]) for name in expected)
+    assert losses(resumed) == losses(whole)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["sft", "dpo", "grpo"])
+def test_a_killed_stage_ends_like_an_unbroken_one(method, first, answers, tmp_path):
+    settings = LORA | {
+        "model_name_or_path": first,
+        "output_dir": "out",
+        "save_steps": 1,
+        "save_total_limit": 2,
+    }
+    settings |= {"report_to": "none", "max_steps": 6} | (
+        GRPO if method == "grpo" else {}
+    )
+    if method != "grpo":
+        settings |= {
+            "answers": answers,
+            {"sft": "top_k", "dpo": "num_pairs"}[method]: 64,
+        }
+    command = recipe(method=method, **settings)
+    outputs = []
+    for name in ("whole", "killed"):
+        folder = tmp_path / name
+        folder.mkdir()
+        if name == "killed":
+            kill_at_random(command, folder / "out", times=2, span=8)
+        done = run(command, folder)
+        assert done.returncode == 0, done.stderr
+        outputs.append(folder / "out")
+    expected, weights = (
+        load_file(folder / "adapter_model.safetensors") for folder in outputs
+    )
+    assert all(torch.equal(weights[name], expected[name]) for name in expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "launch", ["cpu2_ddp.yaml", "cpu2_zero2.yaml", "cpu2_zero3.yaml"]
+)
+@pytest.mark.parametrize("method", ["sft", "dpo", "grpo"])
+def test_two_processes_train_on_as_one_does(method, launch, first, answers, tmp_path):
+    settings = LORA | {
+        "model_name_or_path": first,
+        "report_to": "none",
+        "max_steps": 2,
+        "save_strategy": "no",
+    }
+    if method != "grpo":
+        settings |= {
+            "answers": answers,
+            {"sft": "top_k", "dpo": "num_pairs"}[method]: 64,
+        }
+    else:
+        settings |= GRPO
+    two = recipe(
+        method=method,
+        launch=launch,
+        output_dir="two",
+        per_device_train_batch_size=4,
+        **settings,
+    )
+    done = run(two, tmp_path)
+    assert done.returncode == 0, done.stderr[-3000:]
+    logged = [entry for entry in history(tmp_path / "two") if "loss" in entry]
+    if method == "grpo":  # whose draws depend on the processes
+        assert logged[0]["kl"] == pytest.approx(0, abs=1e-5)
+    else:
+        done = run(
+            recipe(
+                method=method,
+                output_dir="one",
+                per_device_train_batch_size=8,
+                **settings,
+            ),
+            tmp_path,
+        )
+        assert done.returncode == 0, done.stderr
+        assert [e["loss"] for e in logged] == pytest.approx(
+            losses(tmp_path / "one"), abs=2e-3
+        )
+    load_model(str(tmp_path / "two"))
+    before = load_file(first / "adapter_model.safetensors")
+    after = load_file(tmp_path / "two" / "adapter_model.safetensors")
+    assert {name: weight.shape for name, weight in before.items()} == {
+        name: w.shape for name, w in after.items()
+    }
+    assert any(not before[name].equal(after[name]) for name in before)
+
+
+# Where an adapter is merged
+
+
+@pytest.fixture
+def lossy(mini, tmp_path):
+    """An adapter all of which bfloat16 rounds away: 2^-20 beside weights whose last digit is larger."""
+    base = AutoModelForCausalLM.from_pretrained(mini)
+    adapted = get_peft_model(
+        base, LoraConfig(r=1, lora_alpha=1, lora_dropout=0.0, target_modules=["q_proj"])
+    )
+    for name, weight in adapted.named_parameters():
+        if "lora_" in name:
+            weight.data.fill_(2.0**-10)
+    adapted.save_pretrained(tmp_path / "lossy")
+    AutoTokenizer.from_pretrained(mini).save_pretrained(tmp_path / "lossy")
+    return tmp_path / "lossy"
+
+
+def test_what_merging_would_lose_is_refused(lossy, mini, answers, tmp_path, capfd):
+    for dtype in ("bfloat16", "float16"):
+        with pytest.raises(
+            UserError,
+            match=rf"lossy: merged in {dtype} it would lose \d+% of what it adds; .*float32",
+        ):
+            load_model(str(lossy), dtype=dtype, merged=True)
+    whole = {"max_steps": 1, "save_strategy": "no"}
+    with pytest.raises(
+        UserError, match=r"cannot merge the LoRA adapter in .*lossy; --use_peft true"
+    ):
+        train("sft", lossy, answers, tmp_path / "out", dtype="bfloat16", **whole)
+    said = capfd.readouterr().err
+    assert "lossy: merged in bfloat16 it would lose " in said
+    assert "--dtype float32" in said
+    assert not (tmp_path / "out").exists()
+    output = train("sft", lossy, answers, tmp_path / "out", dtype="float32", **whole)
+    merged = AutoModelForCausalLM.from_pretrained(output / "_merged")
+    name = "model.layers.0.self_attn.q_proj.weight"
+    base = AutoModelForCausalLM.from_pretrained(mini).state_dict()[name]
+    torch.testing.assert_close(
+        merged.state_dict()[name], base + 2.0**-20, rtol=0, atol=1e-8
+    )
+    # With LoRA it is not merged at all.
+    train(
+        "sft",
+        lossy,
+        answers,
+        tmp_path / "on",
+        dtype="bfloat16",
+        use_peft=True,
+        lora_r=1,
+        lora_alpha=1,
+        lora_dropout=0.0,
+        **whole,
+    )
+
+
+def test_vllm_would_be_handed_merged_weights(lossy, answers, tmp_path):
+    settings = {
+        "use_peft": True,
+        "lora_r": 1,
+        "lora_alpha": 1,
+        "lora_dropout": 0.0,
+        "use_vllm": True,
+        "beta": 0.0,
+    }
+    with pytest.raises(
+        UserError, match=r"lossy: merged in bfloat16 it would lose \d+% of what it adds"
+    ):
+        train_any(
+            "grpo",
+            lossy,
+            answers,
+            tmp_path / "out",
+            dtype="bfloat16",
+            sampler="vllm",
+            **settings,
+        )
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_adapter_of_a_merged_base_is_sampled_as_it_was_trained(
+    first, answers, tmp_path
+):
+    merge_adapter(str(first), tmp_path / "base", "float32")
+    second = train(
+        "dpo",
+        tmp_path / "base",
+        answers,
+        tmp_path / "second",
+        **STAGE | {"learning_rate": 1e-2},
+    )
+    model, _ = load_model(str(second))
+    ids = torch.arange(3, 40)[None]
+    adapted = PeftModel.from_pretrained(
+        AutoModelForCausalLM.from_pretrained(tmp_path / "base"), second
+    )
+    torch.testing.assert_close(
+        model(ids).logits, adapted(ids).logits, atol=1e-4, rtol=0
+    )
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"lora_r": 4}, "its r is 8; set that"),
+        ({"lora_alpha": 5}, "its lora_alpha is 32; set that"),
+    ],
+)
+def test_an_adapter_is_trained_on_with_its_own_settings(
+    setting, message, first, answers, tmp_path
+):
+    with pytest.raises(UserError, match=message):
+        train("sft", first, answers, tmp_path / "out", **STAGE | setting)
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_adapter_without_its_base_or_a_tokenizer(first, mini, answers, tmp_path):
+    shutil.copytree(first, tmp_path / "bare")
+    for path in (tmp_path / "bare").glob("*token*"):
+        path.unlink()
+    assert (
+        load_tokenizer(str(tmp_path / "bare")).get_vocab()
+        == AutoTokenizer.from_pretrained(mini).get_vocab()
+    )
+    train("sft", tmp_path / "bare", answers, tmp_path / "out", **STAGE)
+    config = json.loads((first / "adapter_config.json").read_text("utf-8"))
+    (tmp_path / "bare" / "adapter_config.json").write_text(
+        json.dumps(config | {"base_model_name_or_path": "./no"})
+    )
+    with pytest.raises(
+        UserError, match=r"bare: the adapter's base \./no cannot be loaded "
+    ):
+        train("sft", tmp_path / "bare", answers, tmp_path / "lost", **STAGE)
+    assert not (tmp_path / "lost").exists()

@@ -1,0 +1,311 @@
+"""A mix of tasks: what is asked, who is paid by whom, and which completions come together in a micro-batch."""
+
+import asyncio
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from fakes import AXES, FakeNouns, axis_encoder, list_text
+from mixes import batches, rows_of
+from sozo.data.errors import UserError
+from sozo.data.prompts import fill, messages, prompt
+from sozo.rewards.dat import DatReward
+from sozo.rewards.reward import Reward
+from sozo.tasks.dat.scorer import DatScorer
+from sozo.tasks.sat.stories import load_stories
+from sozo.training.entries import Entry, read_entries
+from sozo.training.grpo_trainer import MixTrainer, by_prompt
+from sozo.training.mix import dataset_rows, described, reward_functions, reward_weights
+
+STORY = "鶴を助けた若者の家に、美しい娘が来て機を織った。"
+
+
+@pytest.fixture
+def entries(tmp_path, monkeypatch):
+    """DAT twice, two toy items, and a file of prompts with a reward of its own and a column of two types."""
+    monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
+    lines = [{"prompt": "犬", "weight": 2.0}, {"prompt": "猫", "weight": "3"}]
+    (tmp_path / "mine.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in lines), "utf-8"
+    )
+    monkeypatch.setattr("toy_task.TOPICS", ("rain", "bread"))
+    tasks = [
+        {"task": "dat", "num_prompts": 2, "noun_checker": "jumandic"},
+        {"task": "lipogram", "measure": "lipogram/words"},
+        {
+            "prompts": str(tmp_path / "mine.jsonl"),
+            "reward_funcs": ["test_mix.weighed"],
+            "num_prompts": 3,
+        },
+    ]
+    return read_entries(tasks, {})
+
+
+def weighed(completions, weight, item, log_extra=None, **kwargs):
+    """A user's reward that knows nothing of mixes, and is at a loss without completions."""
+    assert completions
+    if log_extra:
+        log_extra("weight", weight)
+    return [float(w) * len(text) for w, text in zip(weight, completions, strict=True)]
+
+
+def test_the_items_are_asked_in_turn(entries):
+    rows = dataset_rows(entries, conversational=False)
+    assert [row["asked"] for row in rows] == [0, 0, 1, 2, 3, 4, 3]
+    assert rows[4] == {"prompt": "犬\n", "asked": 3}
+    assert dataset_rows(entries, conversational=True)[4]["prompt"] == messages("犬")
+    assert [entry.count for entry in entries] == [2, 2, 3]
+
+
+def test_a_completion_of_another_task_gets_no_number(entries):
+    dat, toy, mine = reward_functions(entries)
+    assert [f.__name__ for f in (dat, toy, mine)] == [
+        "dat_reward",
+        "lipogram_reward",
+        "weighed",
+    ]
+    dat.reward._build = lambda: DatScorer(FakeNouns(AXES), axis_encoder())
+    extra = {}
+    asked = {
+        "asked": [2, 0, 4, 0, 3],
+        "prompts": list("abcde"),
+        "log_extra": extra.__setitem__,
+        "trainer_state": None,
+    }
+    texts = ["a dull day", list_text(AXES[:10]), "xx", "x", "yyy"]
+    paid = [function(completions=texts, **asked) for function in (dat, toy, mine)]
+    assert paid == [
+        [None, 10.0, None, 0.0, None],
+        [3.0, None, None, None, None],
+        [None, None, 6.0, None, 6.0],
+    ]
+    assert extra["dat_reward/reason"] == [None, None, None, "format", None]
+    assert extra["lipogram_reward/score"] == [3.0, None, None, None, None]
+    assert extra["weighed/weight"] == [None, None, "3", None, 2.0]
+
+
+def test_rewards_of_ours_are_called_without_completions_too(entries):
+    # They gather over processes, so that one without a completion of theirs must come along.
+    _, toy, mine = reward_functions(entries)
+    extra = {}
+    assert toy(
+        completions=["x"], prompts=["犬"], asked=[3], log_extra=extra.__setitem__
+    ) == [None]
+    assert extra == {
+        f"lipogram_reward/{name}": [None] for name in ("score", "reason", "duplicate")
+    }
+    assert mine(completions=["x"], prompts=["?"], asked=[0]) == [None]
+
+
+def test_an_async_reward_is_awaited(entries):
+    async def later(completions, **kwargs):
+        return [1.0] * len(completions)
+
+    entry = Entry(task="lipogram", reward_funcs=["math.pi"])
+    entry.__dict__["rewards"] = [later]
+    (function,) = reward_functions([entry])
+    assert asyncio.run(
+        function(completions=["x", "y"], prompts=["?", "?"], asked=[1, 7])
+    ) == [1.0, None]
+
+
+def test_names_are_told_apart(entries):
+    names = [
+        function.__name__ for function in reward_functions([*entries, *entries[:2]])
+    ]
+    assert names == [
+        "dat_reward",
+        "lipogram_reward",
+        "weighed",
+        "dat_reward_2",
+        "lipogram_reward_2",
+    ]
+
+
+def test_a_reward_that_gives_too_few_numbers(entries):
+    entries[1].__dict__["rewards"] = [lambda **kwargs: []]
+    _, toy, _ = reward_functions(entries)
+    with pytest.raises(
+        UserError,
+        match=r"reward <lambda> gave 0 values for 1 completions; return one for each",
+    ):
+        toy(completions=["x"], prompts=["?"], asked=[1])
+
+
+def test_weights_stand_beside_their_rewards(entries):
+    assert reward_weights(entries) is None
+    weighted = read_entries(["dat", {"task": "lipogram", "reward_weights": [0.5]}], {})
+    assert reward_weights(weighted) == [1.0, 0.5]
+
+
+def test_the_record_identifies_data_and_rewards(entries, tmp_path):
+    facts = described(entries)
+    assert [
+        (task["name"], task["prompts"], task["items"]) for task in facts["tasks"]
+    ] == [
+        ("dat", 2, 1),
+        ("lipogram", 2, 2),
+        ("mine.jsonl", 3, 2),
+    ]
+    assert facts["rewards"][0]["noun_checker"] == "jumandic"
+    assert facts["rewards"][1] == {
+        "task": "lipogram",
+        "measure": "lipogram/words",
+        "scale": 1.0,
+        "offset": 0.0,
+        "penalise_duplicates": False,
+    }
+    assert facts["rewards"][2] == {"task": "mine.jsonl", "path": "test_mix.weighed"}
+    digest = facts["tasks"][2]["sha256"]
+    (tmp_path / "mine.jsonl").write_text(
+        '{"prompt": "犬", "weight": 1}\n{"prompt": "猿"}\n', "utf-8"
+    )
+    entry = Entry(
+        prompts=str(tmp_path / "mine.jsonl"), reward_funcs=["test_mix.weighed"]
+    )
+    assert described([entry])["tasks"][0]["sha256"] != digest
+
+
+def test_settings_and_options_of_the_tasks_own_reward():
+    (entry,) = read_entries(
+        [
+            {
+                "task": "dat",
+                "scale": 2.0,
+                "language": "en",
+                "olson": True,
+                "penalise_duplicates": False,
+            }
+        ],
+        {},
+    )
+    (reward,) = entry.rewards
+    assert isinstance(reward, DatReward)
+    assert (reward.scale, reward.penalise_duplicates, entry.built.settings.olson) == (
+        2.0,
+        False,
+        True,
+    )
+    (entry,) = read_entries(
+        [{"task": "sat", "stories": "my.jsonl", "min_length": 200}], {}
+    )
+    assert entry.model_extra == {"stories": "my.jsonl", "min_length": 200}
+
+
+# What must never be trained on
+
+
+@pytest.mark.parametrize("column", ["story", "prompt", "source"])
+def test_one_story_of_the_benchmark_is_enough(column, tmp_path):
+    story = load_stories()[17].text
+    line = {
+        "id": "a",
+        "text": STORY,
+        "prompt": "書け",
+        column: "　\n".join([story[:40], story[40:]]),
+    }
+    if column == "prompt":
+        line["prompt"] = fill(prompt("sat"), story=line["prompt"])
+    (tmp_path / "mine.jsonl").write_text(json.dumps(line, ensure_ascii=False), "utf-8")
+    entry = Entry(
+        prompts=str(tmp_path / "mine.jsonl"), reward_funcs=["test_mix.weighed"]
+    )
+    with pytest.raises(
+        UserError, match="training data holds stories of the SAT benchmark"
+    ):
+        _ = entry.items
+
+
+def test_stories_of_the_users_own(tmp_path):
+    def items(*texts):
+        lines = [
+            json.dumps({"id": str(k), "text": text}) for k, text in enumerate(texts)
+        ]
+        (tmp_path / "my.jsonl").write_text("\n".join(lines), "utf-8")
+        return read_entries(
+            [{"task": "sat", "stories": str(tmp_path / "my.jsonl")}], {}
+        )[0].items
+
+    (item,) = items(STORY)
+    assert (item.id, item.columns) == ("0", {"story": STORY})
+    with pytest.raises(UserError, match="stories of the SAT benchmark"):
+        items(STORY, load_stories()[0].text)
+    with pytest.raises(UserError, match="stories of the SAT benchmark"):
+        _ = read_entries(["sat"], {})[0].items
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "mine.jsonl: holds no prompts; write one per line"),
+        ('{"text": "?"}', "line 1: the column prompt is missing; give a string"),
+        ('{"prompt": "?", "asked": 3}', "line 1: a column cannot be called asked"),
+        ("[]", "line 1"),
+    ],
+)
+def test_a_file_of_prompts_that_cannot_be_used(line, message, tmp_path):
+    (tmp_path / "mine.jsonl").write_text(line, "utf-8")
+    with pytest.raises(UserError) as error:
+        _ = Entry(prompts=str(tmp_path / "mine.jsonl"), reward_funcs=["a.b"]).items
+    assert message in str(error.value)
+
+
+# The trainer
+
+
+def test_micro_batches_hold_as_few_prompts_as_the_counts_allow():
+    mixed = batches(
+        *("abc", "b", "b", "abc", "c", "abc", "abc", "b", "c", "abc", "c", "b"), size=2
+    )
+    result = by_prompt(mixed, 6)
+    # One prompt's rows behind each other, in their order; three rows of "c" and five of "abc" share one micro-batch.
+    assert rows_of(result) == [[1, 2], [7, 11], [4, 8], [10, 0], [3, 5], [6, 9]]
+    assert result[0]["prompt_ids"].tolist() == [[0, 0, ord("b")]] * 2
+    assert result[3]["completion_ids"].tolist() == [[10], [0]]
+    assert (int(result[0]["num_items_in_batch"]), result[0]["ref_per_token_logps"]) == (
+        7,
+        None,
+    )
+    assert sorted(row for rows in rows_of(result) for row in rows) == list(range(12))
+
+
+def test_one_prompt_is_left_as_it_is():
+    alone = batches(*["ab"] * 6, size=2)
+    assert rows_of(by_prompt(alone, 3)) == rows_of(alone)
+    single = batches("a", "b", size=2)
+    assert by_prompt(single, 1) == single
+
+
+class Nothing(Reward):
+    """Whose judgements all failed."""
+
+    def alone(self, items, answers):
+        return [
+            self.scored(item, a.text, None, "failed")
+            for item, a in zip(items, answers, strict=True)
+        ]
+
+    def among(self, completions):
+        return [replace(completion, reward=None) for completion in completions]
+
+
+def test_a_completion_that_nobody_pays_for_ends_the_run(monkeypatch):
+    paid = torch.tensor([[1.0, torch.nan], [torch.nan, torch.nan], [torch.nan, 0.0]])
+    monkeypatch.setattr("trl.GRPOTrainer._calculate_rewards", lambda self: paid)
+    reward = Nothing("judge", "judge")
+    trainer = object.__new__(MixTrainer)
+    trainer.reward_funcs, trainer.reward_func_names = (
+        [SimpleNamespace(reward=reward)],
+        ["judge"],
+    )
+    trainer.state = SimpleNamespace(global_step=4)
+    with pytest.raises(
+        UserError,
+        match=r"step 5: 1 completions got no number from any of judge; give 0\.0 for what is",
+    ):
+        trainer._calculate_rewards()
+    assert reward(["?"], ["x"]) == [None]  # a judgement that failed says why
+    assert trainer._calculate_rewards() is paid

@@ -1,0 +1,621 @@
+"""Which answers of a table are trained on, and with whom each is paired: worked out by hand."""
+
+import logging
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from answer_tables import SCORES, refusal, table
+from sozo.data.errors import UserError
+from sozo.data.prompts import fill, messages, prompt
+from sozo.data.schema import ERROR, FORM, write_columns
+from sozo.scoring.measure import Measure
+from sozo.tasks import read_run
+from sozo.tasks.run_result import RunResult
+from sozo.tasks.sat.stories import load_stories
+from sozo.training.arguments import SftArguments
+from sozo.training.selection import (
+    Pairs,
+    Selected,
+    select_pairs,
+    select_top,
+    training_rows,
+)
+
+
+def test_the_best_come_first_and_ties_go_by_id(tmp_path):
+    top = select_top(table(tmp_path), 3)
+    assert top.ids == ["c", "a", "e"]
+    assert top.texts == ["text c", "text a", "text e"]
+    assert top.scores.tolist() == pytest.approx([0.9, 0.8, 0.7])
+    assert (top.num_unusable, top.of) == (0, 8)
+    assert top.summary() == "3 of 8 answers, scores 0.7000 to 0.9000, 0 unusable"
+
+
+def test_the_order_of_the_file_does_not_matter(tmp_path):
+    backwards = dict(reversed(SCORES.items()))
+    first = select_pairs(table(tmp_path / "a"), 3, seed=0)
+    second = select_pairs(table(tmp_path / "b", backwards, parts=3), 3, seed=0)
+    assert first.chosen.facts() == second.chosen.facts()
+    assert first.rejected.ids == second.rejected.ids
+
+
+def test_unusable_answers_stay_in_with_score_0(tmp_path, caplog):
+    pairs = select_pairs(table(tmp_path), 3, seed=0)
+    assert pairs.chosen.ids == ["c", "a", "e"]
+    # The last three of b, d, f, h; the fourth is in neither.
+    assert sorted(pairs.rejected.ids) == ["d", "f", "h"]
+    assert pairs.rejected.scores.tolist() == [0.0, 0.0, 0.0]
+    assert (pairs.chosen.num_unusable, pairs.rejected.num_unusable) == (0, 3)
+    assert not caplog.records
+
+
+def test_the_pairing_is_a_matter_of_the_seed(tmp_path):
+    scores = {f"{row:03d}": 2 - row / 100 for row in range(100)}
+    folder = table(tmp_path, scores)
+    first, again, other = (select_pairs(folder, 50, seed=seed) for seed in (0, 0, 1))
+    assert first.rejected.ids == again.rejected.ids != other.rejected.ids
+    assert (
+        sorted(first.rejected.ids)
+        == sorted(other.rejected.ids)
+        == [f"{row:03d}" for row in range(50, 100)]
+    )
+    assert first.chosen.ids == other.chosen.ids == [f"{row:03d}" for row in range(50)]
+    # Random, not best with worst or best with best.
+    order = np.array([int(i) for i in first.rejected.ids])
+    assert abs(np.corrcoef(np.arange(50), order)[0, 1]) < 0.5
+    # The scores go with their answers.
+    assert first.rejected.scores.tolist() == pytest.approx(
+        [scores[i] for i in first.rejected.ids]
+    )
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        # One tie across the border: the second and third of four.
+        (
+            {"a": 0.9, "b": 0.8, "c": 0.8, "d": 0.1},
+            "lowest chosen one has 0.8000, the highest rejected one 0.8000 (0 ",
+        ),
+        (
+            {"a": 0.9, "b": None, "c": None, "d": None},
+            "0.0000, the highest rejected one 0.0000 (1 chosen ones are unu",
+        ),
+    ],
+)
+def test_an_overlap_in_score_is_a_warning(scores, message, tmp_path, caplog):
+    pairs = select_pairs(table(tmp_path, scores), 2, seed=0)
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert message in record.getMessage()
+    # Nobody is on both sides.
+    assert pairs.chosen.ids == ["a", "b"]
+    assert sorted(pairs.rejected.ids) == ["c", "d"]
+
+
+def test_unusable_ones_among_the_best_are_a_warning(tmp_path, caplog):
+    assert select_top(table(tmp_path), 6).num_unusable == 2
+    assert "2 of the 6 best answers" in caplog.text
+
+
+def test_a_table_that_is_too_small(tmp_path):
+    folder = table(tmp_path)
+    assert refusal(select_top, folder, 9) == (
+        f"{folder} holds 8 answers, but top_k 9 needs 9; sample more, or take top_k 8 or less"
+    )
+    assert refusal(select_pairs, folder, 5, seed=0) == (
+        f"{folder} holds 8 answers, but num_pairs 5 needs 10; sample more, or take num_pairs 4 or less"
+    )
+
+
+def test_a_table_that_cannot_be_used(tmp_path):
+    assert "no answer table here" in refusal(select_top, tmp_path / "nosuch", 1)
+    unscored = table(tmp_path / "unscored", reason=[None] * 4)
+    assert "holds 4 answers without score or reason; score them first" in refusal(
+        select_top, unscored, 1
+    )
+    twice = table(tmp_path / "twice", parts=1)
+    (twice / "part-00001.parquet").write_bytes(
+        (twice / "part-00000.parquet").read_bytes()
+    )
+    assert "holds 8 answers twice (by id)" in refusal(select_top, twice, 1)
+    (twice / "part-00001.parquet").write_bytes(
+        (twice / "part-00000.parquet").read_bytes()[:-9]
+    )
+    assert "part-00001.parquet: not a readable parquet file" in refusal(
+        select_top, twice, 1
+    )
+
+
+def test_a_table_of_another_schema_version(tmp_path, monkeypatch):
+    monkeypatch.setattr("sozo.data.schema.SCHEMA_VERSION", 99)
+    folder = table(tmp_path)
+    monkeypatch.undo()
+    assert "schema version 99" in refusal(select_pairs, folder, 1, seed=0)
+
+
+def test_facts_tell_data_apart(tmp_path):
+    facts = select_top(table(tmp_path), 3).facts()
+    assert {k: v for k, v in facts.items() if k != "sha256"} == {
+        "answers": 3,
+        "of": 8,
+        "prompts": 1,
+        "unusable": 0,
+        "lowest_score": 0.7,
+        "highest_score": 0.9,
+    }
+    other = select_top(table(tmp_path / "other", {**SCORES, "g": 0.75}), 3).facts()
+    assert other["sha256"] != facts["sha256"]
+
+
+def selected(text):
+    return Selected(["a"], [prompt("dat")], ["dat"], [text], np.zeros(1), 0, 9)
+
+
+def test_rows_for_a_chat_model_and_for_a_plain_one():
+    assert training_rows({"completion": selected("x")}, conversational=True) == [
+        {
+            "prompt": messages(prompt("dat")),
+            "completion": [{"role": "assistant", "content": "x"}],
+        }
+    ]
+    assert training_rows({"completion": selected("x")}, conversational=False) == [
+        {"prompt": prompt("dat") + "\n", "completion": "x"}
+    ]
+    pairs = Pairs(selected("x"), selected("y"))
+    assert training_rows(pairs._asdict(), conversational=False) == [
+        {"prompt": prompt("dat") + "\n", "chosen": "x", "rejected": "y"}
+    ]
+    (row,) = training_rows(pairs._asdict(), conversational=True)
+    assert (row["chosen"][0]["content"], row["rejected"][0]["content"]) == ("x", "y")
+
+
+# Several prompts
+
+
+class Run(RunResult):
+    """A run whose answers are its settings: item -> scores, None for an unusable one."""
+
+    @property
+    def answered(self):
+        return self.settings
+
+    @property
+    def prompts(self):
+        return {
+            item: f"ask {item.partition('~')[0]}" for item in self.answered
+        }  # laws and laws~2 are one prompt
+
+    def table(self):
+        rows = [
+            (
+                f"{item}#{k}",
+                item,
+                f"{item} {score}",
+                score,
+                "bad" if score is None else None,
+            )
+            for item, scores in self.answered.items()
+            for k, score in enumerate(scores)
+        ]
+        columns = dict(
+            zip(
+                ("id", "item", "text", "score", "reason"),
+                map(list, zip(*rows, strict=True)),
+                strict=True,
+            )
+        )
+        kinds = {"score": pa.float64(), "reason": pa.string()}
+        return pa.table(
+            {
+                name: pa.array(values, kinds.get(name))
+                for name, values in columns.items()
+            }
+        )
+
+
+@pytest.fixture
+def run(monkeypatch):
+    """Makes `read_run` give a run for each path named; others are read from disk."""
+    runs = {}
+
+    def make(name, measure="toy", scorer=(), **answered):
+        runs[Path(name)] = Run(
+            "toy", Measure(measure), Path(name), answered, {"scorer": dict(scorer)}, {}
+        )
+        return Path(name)
+
+    monkeypatch.setattr(
+        "sozo.training.selection.read_run",
+        lambda path: runs.get(path) or read_run(path),
+    )
+    return make
+
+
+def test_each_prompt_gives_its_share(run):
+    folder = run("toy", dogs=[0.1, 0.4, 0.2, 0.3], laws=[9.0, 7.0, None, 8.0])
+    top = select_top(folder, 4)
+    # Not the four best of all, which answer one prompt.
+    assert top.ids == ["dogs#1", "dogs#3", "laws#0", "laws#3"]
+    assert top.prompts == ["ask dogs"] * 2 + ["ask laws"] * 2
+    assert (top.of, top.num_prompts) == (8, 2)
+    assert (
+        top.summary()
+        == "4 of 8 answers to 2 prompts, scores 0.3000 to 9.0000, 0 unusable"
+    )
+    assert top.facts()["prompts"] == 2
+    assert training_rows({"completion": top}, conversational=False)[2] == {
+        "prompt": "ask laws\n",
+        "completion": "laws 9.0",
+    }
+
+
+def test_a_prompt_with_more_answers_gives_more(run):
+    folder = run("toy", dogs=[1.0, 2.0], laws=[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    assert select_top(folder, 4).ids == ["dogs#1", "laws#5", "laws#4", "laws#3"]
+    # 1.25 and 3.75 of 5: the one more goes where the share is missed by most.
+    assert [i[:4] for i in select_top(folder, 5).ids] == ["dogs"] + ["laws"] * 4
+
+
+def test_pairs_answer_the_same_prompt(run, caplog):
+    folder = run("toy", dogs=[0.1, 0.4, 0.2, 0.3], laws=[9.0, 7.0, None, 8.0])
+    pairs = select_pairs(folder, 4, seed=0)
+    for good, bad in zip(
+        training_rows(pairs._asdict(), conversational=False),
+        pairs.rejected.prompts,
+        strict=True,
+    ):
+        assert good["prompt"] == bad + "\n"
+    assert sorted(pairs.rejected.ids) == ["dogs#0", "dogs#2", "laws#1", "laws#2"]
+    assert pairs.rejected.num_unusable == 1
+    assert not caplog.records
+    # 0.5 and 0.4 against 0.3 and 0.4, which are two texts.
+    select_pairs(
+        run("near", dogs=[0.5, 0.4, 0.4, 0.3], laws=[9.0, 7.0, 8.0, 6.0]), 4, seed=3
+    )
+    assert (
+        "overlap in score for 1 of 2 prompts: the lowest chosen one has 0.4000"
+        in caplog.text
+    )
+    even = run("even", dogs=[0.5] * 4, laws=[9.0, 7.0, 8.0, 6.0])
+    assert refusal(select_pairs, even, 4, seed=0).startswith(
+        "even: 2 pairs have the same answer on both sides"
+    )
+
+
+def test_a_prompt_with_one_answer_has_no_pair(run):
+    folder = run("toy", dogs=[1.0, 2.0, 3.0], laws=[1.0])
+    assert select_pairs(folder, 1, seed=0).chosen.ids == ["dogs#2"]
+    assert refusal(select_pairs, folder, 2, seed=0) == (
+        "toy holds 4 answers to 2 prompts, but num_pairs 2 needs 4, of the same prompt each pair; sample more, "
+        "or take num_pairs 1 or less"
+    )
+
+
+def test_a_mix_of_tables(run, tmp_path):
+    mixed = select_top(
+        [table(tmp_path), run("toy", dogs=[1.0, 2.0], laws=[4.0, 3.0])], 6
+    )
+    assert mixed.ids == ["c", "a", "e", "g", "dogs#1", "laws#0"]
+    assert mixed.prompts == [prompt("dat")] * 4 + ["ask dogs", "ask laws"]
+    assert mixed.scores.tolist() == pytest.approx([0.9, 0.8, 0.7, 0.7, 2.0, 4.0])
+    # By the prompt's text, whichever folder comes first.
+    assert select_top([Path("toy"), tmp_path], 6).facts() == mixed.facts()
+    assert refusal(select_top, [tmp_path, Path("toy")], 13).startswith(
+        f"{tmp_path}, toy holds 12 answers to 3 prompts"
+    )
+
+
+def test_beside_the_best_stand_usable_answers_of_another_folder(run, tmp_path):
+    lists = table(tmp_path)
+    run("toy", cats=[1.0, 2.0, None], laws=[4.0, None, None])
+    run("own", ants=[0.5, 0.7])
+    top = select_top(lists, 7, {"toy": 2, "own": 1})
+    # Of two usable ones to cats and one to laws every prompt gives its share, the best first; none is unusable.
+    assert top.ids == ["c", "a", "e", "g", "ants#1", "cats#1", "laws#0"]
+    assert top.prompts[-3:] == ["ask ants", "ask cats", "ask laws"]
+    assert (top.of, top.num_unusable) == (11, 0)
+    assert top.scores.tolist() == pytest.approx([0.9, 0.8, 0.7, 0.7, 0.7, 2.0, 4.0])
+    # Others that answer a prompt of the first stand behind them, and are counted apart.
+    run("more", dogs=[3.0])
+    run("dogs", dogs=[1.0, 2.0])
+    top = select_top(Path("dogs"), 2, {"more": 1})
+    assert (top.texts, top.of) == (["dogs 2.0", "dogs 3.0"], 3)
+    assert refusal(select_top, lists, 9, {"toy": 4}).startswith(
+        "toy holds 3 answers to 2 prompts, but beside 4 needs 4"
+    )
+    assert refusal(select_top, lists, 12, {"toy": 2}) == (
+        f"{lists} holds 8 answers, but top_k without beside's 10 needs 10; sample more, or take top_k without "
+        "beside's 8 or less"
+    )
+    # What is trained on already is not taken again.
+    assert "beside names answers that are trained on already" in refusal(
+        select_top, Path("toy"), 4, {"toy": 1}
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong", [["runs/own"], {"runs/own": 0}, {"a": True}, {"a": 1.5}, {1: 2}, "[", 5]
+)
+def test_what_stands_beside_names_folders_and_counts(wrong):
+    with pytest.raises(UserError, match="beside "):
+        SftArguments(answers=["a"], beside=wrong)
+    assert SftArguments(answers=["a"], beside='{"b": 8}').beside == {"b": 8}
+    assert SftArguments(answers=["a"]).beside == {}
+    with pytest.raises(UserError, match="beside takes 8 of top_k 8, which leaves none"):
+        SftArguments(answers=["a"], beside={"b": 8}, top_k=8)
+
+
+def test_what_must_never_be_trained_on_is_refused(run, monkeypatch):
+    story = load_stories()[5].text
+    monkeypatch.setattr(Run, "prompts", {"dogs": fill(prompt("sat"), story=story)})
+    assert "training data holds stories of the SAT benchmark" in refusal(
+        select_top, run("toy", dogs=[1.0, 2.0]), 1
+    )
+
+
+# Several tables of one prompt are one: who wrote an answer decides nothing
+
+FRONTIER = {f"f{k}": 0.950 + 0.001 * k for k in range(8)}
+BASE = {
+    "b0": 0.80,
+    "b1": 0.81,
+    "b2": 0.82,
+    "b3": 0.83,
+    **dict.fromkeys(["b4", "b5", "b6", "b7"]),
+}
+
+
+@pytest.fixture
+def both(tmp_path):
+    return [table(tmp_path / "frontier", FRONTIER), table(tmp_path / "base", BASE)]
+
+
+def best(*numbers):
+    return [f"f{k}" for k in numbers]
+
+
+@pytest.mark.parametrize(
+    ("rule", "pairs", "chosen", "rejected"),
+    [
+        ("paper", 8, best(7, 6, 5, 4, 3, 2, 1, 0), list(BASE)),
+        ("paper", 4, best(7, 6, 5, 4), ["b4", "b5", "b6", "b7"]),
+        ("usable", 4, best(7, 6, 5, 4), ["b0", "b1", "b2", "b3"]),
+        ("usable", 6, best(7, 6, 5, 4, 3, 2), ["b0", "b1", "b2", "b3", "f0", "f1"]),
+        # All texts are equally rare: of the better and of the worse half the first.
+        ("divpo", 2, best(7, 6), ["f0", "f1"]),
+    ],
+)
+def test_a_frontier_is_opposed_to_a_base(rule, pairs, chosen, rejected, both, caplog):
+    selected = [
+        select_pairs(folders, pairs, seed=0, rule=rule)
+        for folders in (both, both[::-1])
+    ]
+    for pair in selected:
+        assert pair.chosen.ids == chosen
+        assert sorted(pair.rejected.ids) == rejected
+        assert pair.chosen.num_prompts == 1
+    assert selected[0].rejected.ids == selected[1].rejected.ids
+    assert not caplog.records
+
+
+def test_the_best_of_all_tables_are_imitated(both):
+    top = select_top(both, 8)
+    assert top.ids == best(7, 6, 5, 4, 3, 2, 1, 0)
+    assert top.summary() == "8 of 16 answers, scores 0.9500 to 0.9570, 0 unusable"
+    assert select_top(both[::-1], 8).facts() == top.facts()
+    assert top.facts()["prompts"] == 1
+    assert refusal(select_pairs, both, 9, seed=0).endswith(
+        "holds 16 answers, but num_pairs 9 needs 18; sample more, or take num_pairs 8 or less"
+    )
+
+
+def test_no_unusable_answer_is_set_against_another_while_there_are_usable_ones(
+    tmp_path, caplog
+):
+    usable = table(
+        tmp_path / "usable", {f"v{k:02d}": 0.5 + k / 1000 for k in range(64)}
+    )
+    unusable = table(
+        tmp_path / "unusable", dict.fromkeys(f"i{k:02d}" for k in range(20))
+    )
+    pairs = select_pairs([unusable, usable], 32, seed=0)
+    assert pairs.chosen.ids == [f"v{k:02d}" for k in range(63, 31, -1)]
+    assert sorted(pairs.rejected.ids) == [
+        *(f"i{k:02d}" for k in range(20)),
+        *(f"v{k:02d}" for k in range(12)),
+    ]
+    assert not caplog.records
+
+
+def test_warnings_count_prompts_not_tables(tmp_path, caplog):
+    tables = [
+        table(tmp_path / name, dict.fromkeys([f"{name}{k}" for k in range(4)], 0.5))
+        for name in "ab"
+    ]
+    select_pairs(tables, 2, seed=0)
+    assert "overlap in score: the lowest chosen one has 0.5000" in caplog.text
+
+
+def test_shares_are_by_prompt_whatever_its_tables_and_items_are_called(run):
+    one, two = (
+        run("one", dogs=[4.0, 3.0]),
+        run("two", **{"dogs~2": [2.0, 1.0], "laws": [1.0, 2.0, 3.0, 4.0]}),
+    )
+    assert select_top([one, two], 4).ids == ["dogs#0", "dogs#1", "laws#3", "laws#2"]
+    pairs = select_pairs(
+        run("twice", **{"laws": [4.0, 3.0], "laws~2": [2.0, 1.0]}), 2, seed=0
+    )
+    assert pairs.chosen.ids == ["laws#0", "laws#1"]
+    assert sorted(pairs.rejected.ids) == ["laws~2#0", "laws~2#1"]
+
+
+def test_ids_of_two_tables_may_be_the_same(tmp_path):
+    # A tie goes by id, and between answers of one id by text: nothing depends on the folders' order, nothing is lost.
+    first = table(
+        tmp_path / "a",
+        {"x": 0.7, "y": 0.9, "z": None},
+        parts=1,
+        text=["later", "y of a", "lost"],
+    )
+    second = table(
+        tmp_path / "b",
+        {"x": 0.7, "y": 0.8, "z": None},
+        parts=1,
+        text=["earlier", "y of b", "gone"],
+    )
+    for folders in ([first, second], [second, first]):
+        top = select_top(folders, 6)
+        assert top.ids == ["y", "y", "x", "x", "z", "z"]
+        assert top.texts == ["y of a", "y of b", "earlier", "later", "gone", "lost"]
+        assert (top.of, top.num_unusable) == (6, 2)
+
+
+@pytest.mark.parametrize(
+    ("other", "what"),
+    [
+        ({"scorer": {"embedding_model": "e5"}}, "embedding_model"),
+        ({"scorer": {"embedding_model": "ginza"}, "measure": "sat"}, "measure"),
+    ],
+)
+def test_answers_scored_otherwise_cannot_be_sorted_together(run, other, what):
+    one, unknown = (
+        run("one", scorer={"embedding_model": "ginza"}, dogs=[1.0]),
+        run("unknown", dogs=[2.0]),
+    )
+    two = run("two", **other, dogs=[9.0])
+    assert refusal(select_top, [one, unknown, two], 1) == (
+        f"one and two answer one prompt and were scored otherwise ({what}); score one of them as the other"
+    )
+    # A server's vectors are never twice the same to the last digit.
+    probes = [
+        {"embedding_probe": {"水": f"0.6000 {last}"}} for last in ("0.8000", "0.8001")
+    ]
+    near = [
+        run(f"probe {k}", scorer=probe, dogs=[float(k)])
+        for k, probe in enumerate(probes)
+    ]
+    assert select_top(near, 2).of == 2
+    # Of different prompts nothing is compared.
+    assert select_top([one, run("three", **other, laws=[9.0])], 2).ids == [
+        "dogs#0",
+        "laws#0",
+    ]
+
+
+def test_pairs_of_equal_answers_are_left_out(tmp_path, caplog):
+    same = table(
+        tmp_path / "same", dict.fromkeys("abcdefgh", 0.5), parts=1, text=["1. 犬"] * 8
+    )
+    assert refusal(select_pairs, same, 4, seed=0) == (
+        f"{same}: 4 pairs have the same answer on both sides and are left out; 0 of num_pairs 4 remain; "
+        "sample answers that differ"
+    )
+    # a and b against d and c: whichever they are paired with, one pair of the two is of one text.
+    some = table(
+        tmp_path / "some",
+        dict.fromkeys("abcd", 0.5),
+        parts=1,
+        text=["1. 犬", "1. 猫", "1. 犬", "1. 犬"],
+    )
+    assert (
+        "1 pairs have the same answer on both sides and are left out; 1 of num_pairs 2 remain"
+        in refusal(select_pairs, some, 2, seed=0)
+    )
+    # Of one pair, a against d, the next best takes the place: b.
+    caplog.clear()
+    pairs = select_pairs(some, 1, seed=0)
+    assert (pairs.chosen.ids, pairs.chosen.texts, pairs.rejected.texts) == (
+        ["b"],
+        ["1. 猫"],
+        ["1. 犬"],
+    )
+    told, overlap = [record.getMessage() for record in caplog.records]
+    assert (
+        told == f"{some}: 1 pairs have the same answer on both sides and are left out"
+    )
+    assert overlap.startswith("chosen and rejected answers overlap")
+    # Where all differ nothing changes, and nothing is said.
+    caplog.clear()
+    apart = table(
+        tmp_path / "apart",
+        {"a": 0.9, "b": 0.8, "c": 0.2, "d": 0.1},
+        parts=1,
+        text=["1. 犬", "2", "3", "4"],
+    )
+    assert select_pairs(apart, 2, seed=0).chosen.ids == ["a", "b"]
+    assert not caplog.records
+
+
+# Other rules of pairs
+
+
+def test_usable_pairs_leave_unusable_answers_out(tmp_path, caplog):
+    pairs = select_pairs(table(tmp_path), 2, seed=0, rule="usable")
+    assert pairs.chosen.ids == ["c", "a"]
+    assert sorted(pairs.rejected.ids) == ["e", "g"]
+    assert pairs.rejected.of == 4
+    assert not caplog.records
+    assert "holds 4 answers, but num_pairs 3 needs 6" in refusal(
+        select_pairs, tmp_path, 3, seed=0, rule="usable"
+    )
+    unknown = refusal(select_pairs, tmp_path, 2, seed=0, rule="best")
+    assert unknown == "pairs must be one of paper, usable, divpo, not best"
+
+
+@pytest.mark.parametrize("reason", [ERROR, FORM])
+def test_what_is_no_answer_is_not_trained_on(reason, tmp_path):
+    rows = {
+        "id": list("abcd"),
+        "text": ["1. 犬", "1. 猫", "", "no list"],
+        "score": [0.9, 0.8, None, None],
+        "reason": [None, None, reason, "format"],
+    }
+    write_columns(tmp_path / "part-00000.parquet", rows)
+    assert select_top(tmp_path, 3).ids == ["a", "b", "d"]
+    assert select_pairs(tmp_path, 1, seed=0).rejected.ids == ["d"]
+    assert "holds 3 answers, but top_k 4 needs 4" in refusal(select_top, tmp_path, 4)
+    none = rows | {"score": [None] * 4, "reason": [reason] * 4}
+    write_columns(tmp_path / "part-00000.parquet", none)
+    for select in (select_top, partial(select_pairs, seed=0)):
+        assert "holds 0 answers" in refusal(select, tmp_path, 1)
+
+
+def test_divpo_takes_the_rare_of_the_good_and_the_common_of_the_bad(tmp_path):
+    texts = {
+        "a": "犬 猫",
+        "b": "犬 水",
+        "c": "象 蛇",
+        "d": "犬 猫",
+        "e": "犬 石",
+        "f": "亀 鶴",
+        "g": "x",
+        "h": "x",
+    }
+    scores = {
+        "a": 0.9,
+        "b": 0.8,
+        "c": 0.7,
+        "d": 0.4,
+        "e": 0.3,
+        "f": 0.2,
+        "g": None,
+        "h": None,
+    }
+    folder = table(tmp_path, scores, text=list(texts.values()), parts=1)
+    pairs = select_pairs(folder, 2, seed=0, rule="divpo")
+    # Of a b c the rarest, in their order; of d e f the commonest; g and h are unusable.
+    assert pairs.chosen.ids == ["b", "c"]
+    assert sorted(pairs.rejected.ids) == ["d", "e"]
+
+
+def test_bare_parts_of_another_task_are_refused(tmp_path):
+    columns = {"id": ["桃-0"], "item": ["桃"], "text": ["昔々"], "score": [0.5]}
+    write_columns(tmp_path / "part-00000.parquet", columns)
+    assert refusal(select_top, tmp_path, 1) == (
+        f"{tmp_path} answers '桃', which dat does not ask; give the folder of the whole run"
+    )

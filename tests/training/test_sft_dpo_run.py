@@ -1,0 +1,489 @@
+"""SFT and DPO on an answer table, with a model of 64 nouns: what they learn and leave, going on after a kill."""
+
+import json
+import random
+import shutil
+import signal
+import time
+from types import SimpleNamespace
+
+import pytest
+import torch
+import trl
+from huggingface_hub import ModelCard
+from peft import PeftModel
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from fakes import list_text
+from grpo_runs import (
+    ROOT,
+    generated,
+    history,
+    kill_at_random,
+    recipe,
+    run,
+    wandb_records,
+)
+from sft_dpo_runs import COUNT, METHODS, losses, train
+from sozo.data.errors import UserError
+from sozo.data.evaluations import read_evaluations
+from sozo.data.prompts import messages, prompt
+from sozo.data.prompts.form import PromptForm
+from sozo.data.wandb_run import last_checkpoint
+from sozo.eval.run import score_answers
+from sozo.models.settings import GeneratorSettings, decide
+from sozo.training.card import write_card
+from sozo.training.command import launch
+from toy_task import Lipogram
+
+pytestmark = pytest.mark.usefixtures("forked_modules")
+
+
+def log_probability(folder, text):
+    """Of the answer, given the prompt."""
+    model, tokenizer = (
+        AutoModelForCausalLM.from_pretrained(folder),
+        AutoTokenizer.from_pretrained(folder),
+    )
+    turns = [*messages(prompt("dat")), {"role": "assistant", "content": text}]
+    ids = tokenizer.apply_chat_template(turns, return_tensors="pt", return_dict=True)[
+        "input_ids"
+    ]
+    with torch.no_grad():
+        steps = model(ids).logits.log_softmax(-1)[0, :-1]
+    return steps.gather(1, ids[0, 1:, None]).sum().item()
+
+
+# What they learn
+
+
+def test_sft_imitates_the_best_answers(mini, words, answers, tmp_path, monkeypatch):
+    seen = []
+    original = trl.SFTTrainer.train
+
+    def spy(self, **kwargs):
+        seen.append(self.train_dataset)
+        return original(self, **kwargs)
+
+    monkeypatch.setattr(trl.SFTTrainer, "train", spy)
+    output = train("sft", mini, answers, tmp_path / "out", learning_rate=1e-2)
+    assert len(losses(output)) == 8
+    # From 64 nouns to 32 the loss of each falls by ln 2 at best.
+    assert losses(output)[-1] < losses(output)[0] - 0.1
+    drawn = "".join(generated(output, 32))
+    assert sum(drawn.count(word) for word in words[0]) > 1.5 * sum(
+        drawn.count(word) for word in words[1]
+    )
+
+    # The loss is on the answer and its end, not on the prompt.
+    tokenizer = AutoTokenizer.from_pretrained(mini)
+    row = seen[0][0]
+    asked = tokenizer.apply_chat_template(messages(prompt("dat")), return_dict=False)
+    assert row["labels"][: len(asked)] == [-100] * len(asked)
+    assert row["labels"][len(asked) :] == row["input_ids"][len(asked) :]
+    assert row["labels"][-1] == tokenizer.eos_token_id
+    assert tokenizer.decode(
+        row["labels"][len(asked) :], skip_special_tokens=True
+    ).startswith("1. ")
+    assert len(row["labels"]) == len(asked) + 21
+
+
+def test_embeddings_learn_at_a_rate_of_their_own_or_not_at_all(mini, answers, tmp_path):
+    name, same, moved = "model.embed_tokens.weight", {}, {}
+    before = load_file(mini / "model.safetensors")
+    for rate in (0, 0.1, 1):
+        # Of one step Adam's first moves each weight by the learning rate.
+        settings = {
+            "learning_rate": 1e-2,
+            "embedding_rate": rate,
+            "max_steps": 1,
+            "warmup_steps": 0,
+        }
+        after = load_file(
+            train("sft", mini, answers, tmp_path / str(rate), **settings)
+            / "model.safetensors"
+        )
+        same[rate] = {
+            known for known in before if torch.equal(before[known], after[known])
+        }
+        moved[rate] = float((after[name] - before[name]).abs().max())
+    assert same == {0: {name}, 0.1: set(), 1: set()}
+    assert (moved[0.1], moved[1]) == (
+        pytest.approx(1e-3, rel=1e-2),
+        pytest.approx(1e-2, rel=1e-2),
+    )
+
+
+def test_dpo_prefers_the_chosen_answers(mini, words, answers, tmp_path):
+    output = train("dpo", mini, answers, tmp_path / "out", learning_rate=3e-3)
+    logged = [entry for entry in history(output) if "loss" in entry]
+    assert logged[0]["loss"] == pytest.approx(
+        0.6931, abs=1e-4
+    )  # ln 2: the policy is the reference
+    assert logged[-1]["loss"] < logged[0]["loss"] - 0.1
+    assert logged[-1]["rewards/accuracies"] == 1.0
+    draw = random.Random(1)
+    good, bad = (list_text(draw.sample(half, 10)) for half in words)
+    assert log_probability(output, good) - log_probability(output, bad) > (
+        log_probability(mini, good) - log_probability(mini, bad) + 1
+    )
+    facts = json.loads((output / "run_config.json").read_text("utf-8"))["settings"][
+        "selection"
+    ]
+    assert (facts["chosen"]["unusable"], facts["rejected"]["unusable"]) == (0, 16)
+    assert (facts["rejected"]["lowest_score"], facts["chosen"]["lowest_score"]) == (
+        0.0,
+        0.9,
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_same_seed_gives_the_same_weights(method, mini, answers, tmp_path):
+    first, second, other = (
+        train(
+            method,
+            mini,
+            answers,
+            tmp_path / name,
+            seed=seed,
+            max_steps=2,
+            save_strategy="no",
+        )
+        for name, seed in (("first", 3), ("second", 3), ("other", 4))
+    )
+    assert (first / "model.safetensors").read_bytes() == (
+        second / "model.safetensors"
+    ).read_bytes()
+    assert (first / "model.safetensors").read_bytes() != (
+        other / "model.safetensors"
+    ).read_bytes()
+    card = (first / "README.md").read_text("utf-8")  # though no checkpoint was saved
+    assert f"Trained from `{mini}` by {method.upper()} with sozo" in card
+    assert "base_model" not in card  # the hub knows no folder
+
+
+def test_a_card_names_a_base_of_the_hub(tmp_path):
+    trainer = SimpleNamespace(
+        args=SimpleNamespace(output_dir=tmp_path),
+        model=None,
+        accelerator=SimpleNamespace(unwrap_model=lambda model: model),
+        is_world_process_zero=lambda: True,
+        _name="SFT",
+        _tag_names=["trl", "sft"],
+    )
+    write_card(trainer, "org/model", model_name="as push_to_hub calls it")
+    data = ModelCard.load(tmp_path / "README.md").data
+    assert (data.base_model, data.library_name, data.tags) == (
+        "org/model",
+        "transformers",
+        ["sft", "sozo", "trl"],
+    )
+
+
+# Models
+
+
+def test_dpo_without_a_reference_model_is_the_same(mini, answers, tmp_path):
+    with_model = train(
+        "dpo",
+        mini,
+        answers,
+        tmp_path / "with",
+        precompute_ref_log_probs=False,
+        max_steps=4,
+    )
+    without = train("dpo", mini, answers, tmp_path / "without", max_steps=4)
+    # Those computed beforehand had the prompt in every row.
+    assert losses(with_model) == pytest.approx(losses(without), abs=1e-5)
+
+
+def test_the_next_stage_and_sampling_ask_as_the_first_stage_did(
+    mini, answers, words, tmp_path
+):
+    form = {"system_prompt": words[0][0], "chat_template_kwargs": {"tone": "x"}}
+    short = {"max_steps": 1, "save_strategy": "no"}
+    first = train("sft", mini, answers, tmp_path / "first", **form, **short)
+    second = train("dpo", first, answers, tmp_path / "second", **short)
+    plain = train("sft", mini, answers, tmp_path / "plain", **short)
+    assert decide(GeneratorSettings(str(second))).form == PromptForm(
+        words[0][0], {"tone": "x"}
+    )
+    assert losses(first) != losses(plain)
+
+
+def test_a_lora_adapter_is_merged_before_all_weights_are_trained(
+    mini, answers, tmp_path
+):
+    lora = {
+        "use_peft": True,
+        "lora_target_modules": "all-linear",
+        "precompute_ref_log_probs": False,
+        "max_steps": 2,
+    }
+    first = train("dpo", mini, answers, tmp_path / "first", learning_rate=1e-2, **lora)
+    assert f"a LoRA adapter on `{mini}`, a folder where this was trained" in (
+        first / "README.md"
+    ).read_text("utf-8")
+    assert not (first / "model.safetensors").exists()
+    second = train("dpo", first, answers, tmp_path / "second", max_steps=2)
+    assert (second / "model.safetensors").exists()
+    merged = AutoModelForCausalLM.from_pretrained(second / "_merged")
+    adapted = PeftModel.from_pretrained(
+        AutoModelForCausalLM.from_pretrained(mini), first
+    )
+    ids = torch.arange(3, 40)[None]
+    with torch.no_grad():
+        assert torch.allclose(merged(ids).logits, adapted(ids).logits, atol=1e-4)
+        assert not torch.allclose(
+            merged(ids).logits,
+            AutoModelForCausalLM.from_pretrained(mini)(ids).logits,
+            atol=1e-2,
+        )
+    assert sum(text.startswith("1. ") for text in generated(second)) >= 3
+
+
+def test_an_adapter_that_cannot_be_merged(answers, tmp_path, capfd):
+    (tmp_path / "adapter").mkdir()
+    (tmp_path / "adapter" / "adapter_config.json").write_text(
+        '{"peft_type": "LORA", "base_model_name_or_path": "./no"}'
+    )
+    with pytest.raises(
+        UserError, match=r"cannot merge the LoRA adapter in .*adapter; --use_peft true"
+    ):
+        train("sft", tmp_path / "adapter", answers, tmp_path / "out")
+    assert "adapter: this LoRA adapter cannot be merged: " in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_model_without_chat_template_and_pad_token(
+    method, mini, answers, tmp_path, caplog
+):
+    shutil.copytree(mini, tmp_path / "base")
+    tokenizer = AutoTokenizer.from_pretrained(mini)
+    tokenizer.chat_template = tokenizer.pad_token = None
+    (tmp_path / "base" / "chat_template.jinja").unlink()
+    tokenizer.save_pretrained(tmp_path / "base")
+    output = train(method, tmp_path / "base", answers, tmp_path / "out", max_steps=2)
+    (message,) = [
+        record.getMessage()
+        for record in caplog.records
+        if "pad token" in record.getMessage()
+    ]
+    assert message.endswith("base has no pad token; padding with '</s>'")
+    assert len(losses(output)) == 2
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_answers_to_any_task_and_a_mix_of_tables(
+    method, mini, answers, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
+    words = ("rain", "falls", "the", "here")  # without and with the letter
+    lines = [
+        {"item": topic, "text": " ".join(words[: n + 1])}
+        for topic in ("rain", "bread", "music", "snow")
+        for n in range(4)
+    ]
+    (tmp_path / "answers.jsonl").write_text(
+        "".join(json.dumps(line) + "\n" for line in lines), "utf-8"
+    )
+    toy = score_answers(Lipogram(), tmp_path / "answers.jsonl", tmp_path / "toy").folder
+    count = {"sft": 72, "dpo": 8}[method]
+    tables = [answers, toy] if method == "sft" else [toy]
+    output = train(
+        method, mini, tables, tmp_path / "out", max_steps=1, **{COUNT[method]: count}
+    )
+    selection = json.loads((output / "run_config.json").read_text("utf-8"))["settings"][
+        "selection"
+    ]
+    if method == "sft":
+        assert (selection["answers"], selection["of"], selection["prompts"]) == (
+            72,
+            144,
+            5,
+        )
+    else:
+        assert (
+            selection["chosen"]["lowest_score"],
+            selection["rejected"]["highest_score"],
+        ) == (1.0, 0.666667)
+        assert selection["chosen"]["prompts"] == selection["rejected"]["prompts"] == 4
+    assert len(losses(output)) == 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_evaluation_does_not_change_the_training(
+    method, mini, answers, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
+    evaluate = {
+        "every": 1,
+        "tasks": [{"task": "lipogram", "num_answers": 8}],
+        "max_new_tokens": 4,
+    }
+    weights = []
+    for name, settings in (("plain", {}), ("watched", {"evaluate": evaluate})):
+        output = train(method, mini, answers, tmp_path / name, max_steps=2, **settings)
+        weights.append(load_file(output / "model.safetensors"))
+    assert all(
+        torch.equal(weight, weights[1][name]) for name, weight in weights[0].items()
+    )
+    assert list(read_evaluations(tmp_path / "watched")) == [0, 1, 2]
+
+
+# What is refused
+
+
+def test_data_of_another_kind_is_another_run(mini, answers, tmp_path):
+    output = train("sft", mini, answers, tmp_path / "out", max_steps=1)
+    shutil.copytree(answers, tmp_path / "moved")
+    settings = {"max_steps": 1}
+    train(
+        "sft", mini, tmp_path / "moved", output, **settings
+    )  # a table that has only moved
+    (tmp_path / "moved" / "part-00000.parquet").unlink()
+    with pytest.raises(
+        UserError,
+        match=r"out: holds a run with selection\.of = 128, but now it is 64; give another",
+    ):
+        train("sft", mini, tmp_path / "moved", output, **settings)
+    with pytest.raises(
+        UserError, match=r"holds a run with script\.top_k = 64, but now it is 32"
+    ):
+        train("sft", mini, answers, output, top_k=32, **settings)
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "message"),
+    [
+        ("sft", {"answers": "nosuch"}, "no answer table here"),
+        (
+            "dpo",
+            {"num_pairs": 60},
+            "num_pairs 60 does not fill batches of 8 (examples_per_step); change num_pairs",
+        ),
+        ("sft", {"model_name_or_path": "./nosuch"}, "./nosuch: no such folder"),
+    ],
+)
+def test_what_cannot_work_is_one_line(
+    method, settings, message, mini, answers, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError) as error:
+        train(method, mini, answers, tmp_path / "out", **settings)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "out").exists()  # free for mended settings
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_recipe_without_a_table_says_so(method, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as end:
+        launch(method, ["--config", str(ROOT / "recipes" / "tiny" / f"{method}.yaml")])
+    assert end.value.code == 2
+    assert capsys.readouterr().err == (
+        "error: answers is missing: --answers DIR, a folder that sozo dat or sozo run wrote\n"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+# The user's own command, whole and killed
+
+
+@pytest.fixture(scope="module")
+def unbroken(mini, answers, tmp_path_factory):
+    """A DPO run of eight steps, its command, and how long it took from its first file to its last step."""
+    folder = tmp_path_factory.mktemp("unbroken")
+    settings = {
+        "model_name_or_path": mini,
+        "answers": answers,
+        "output_dir": "out",
+        "num_pairs": 64,
+    }
+    command = recipe(method="dpo", save_steps=1, save_total_limit=2, **settings)
+    started = time.time()
+    done = run(command, folder)
+    assert done.returncode == 0, done.stderr
+    output = folder / "out"
+    first, last = (
+        output / name for name in ("run_config.json", "checkpoint-8/sozo_state.json")
+    )
+    assert last.stat().st_mtime > first.stat().st_mtime > started
+    return output, command, last.stat().st_mtime - first.stat().st_mtime, done.stdout
+
+
+def test_a_run_says_what_it_trains_on(unbroken):
+    output, _, _, said = unbroken
+    assert (
+        "DPO, chosen: 64 of 128 answers, scores 0.9000 to 0.9630, 0 unusable\n" in said
+    )
+    assert (
+        "DPO, rejected: 64 of 128 answers, scores 0.0000 to 0.7630, 16 unusable\n"
+        in said
+    )
+    assert said.endswith("The trained model is in out\n")
+    assert not (output / "_dataset").exists()
+    assert last_checkpoint(output) == output / "checkpoint-8"
+    assert {"run_config.json", "metrics.json", "README.md"} <= {
+        path.name for path in output.iterdir()
+    }
+    (config,) = [
+        json.loads(item.value_json)
+        for record in wandb_records(output)
+        if record.HasField("run")
+        for item in record.run.config.update
+        if item.key == "sozo"
+    ]
+    assert config["selection"]["rejected"]["unusable"] == 16
+    (table,) = output.glob("wandb/offline-run-*/files/**/*.table.json")
+    content = json.loads(table.read_text("utf-8"))
+    assert content["columns"] == [
+        "chosen",
+        "chosen score",
+        "rejected",
+        "rejected score",
+    ]
+    assert len(content["data"]) == 8
+    assert all(
+        row[0].startswith("1. ") and row[1] > 0.9 and row[3] < 0.77
+        for row in content["data"]
+    )
+
+
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("times", [2, pytest.param(20, marks=pytest.mark.slow)])
+def test_a_run_ended_at_random_moments_ends_like_an_unbroken_one(
+    times, by, unbroken, tmp_path
+):
+    whole, command, span, _ = unbroken
+    output = tmp_path / "out"
+    command = [*command, "--report_to", "none"]
+    assert (
+        kill_at_random(command, output, times=times, span=span, by=by) >= times * 3 // 4
+    )
+    resumed = run(command, tmp_path)
+    assert resumed.returncode == 0, resumed.stderr
+    weights, expected = (
+        load_file(folder / "model.safetensors") for folder in (output, whole)
+    )
+    assert weights.keys() == expected.keys()
+    assert all(torch.equal(weights[name], expected[name]) for name in expected)
+    assert losses(output) == losses(whole)
+    assert not list(output.rglob("*.tmp"))
+
+
+def test_a_killed_run_goes_on_in_smaller_micro_batches(unbroken, tmp_path):
+    whole, command, span, _ = unbroken
+    output = tmp_path / "out"
+    command = [*command, "--report_to", "none"]
+    assert kill_at_random(command, output, times=1, span=span)
+    smaller = run([*command, "--per_device_train_batch_size", "2"], tmp_path)
+    assert smaller.returncode == 0, smaller.stderr
+    torch.testing.assert_close(losses(output), losses(whole), atol=1e-4, rtol=0)
+    other = run(
+        [*command, "--per_device_train_batch_size", "2", "--examples_per_step", "4"],
+        tmp_path,
+    )
+    assert other.returncode == 2

@@ -20,6 +20,14 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 )
 
 
+def pytest_collection_modifyitems(items):
+    """What launches processes, or is slow, has longer than the limit of pyproject.toml."""
+    for item in items:
+        for marker, seconds in (("launches", 180), ("slow", 3600)):
+            if item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.timeout(seconds))
+
+
 def pytest_collection_finish():
     """What is imported by now stays: every collection of garbage would look through millions of its objects again."""
     gc.collect()

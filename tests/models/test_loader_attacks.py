@@ -7,7 +7,6 @@ configurations that say something else than their weights. Written by somebody w
 import json
 import re
 import shutil
-import sys
 
 import pytest
 import torch
@@ -23,6 +22,7 @@ from transformers import (
 from fakes import AXES, list_text
 from grpo_runs import recipe, run
 from scripted_grpo import tiny_llama
+from sentences import refused, says
 from sozo.data.errors import UserError
 from sozo.data.schema import write_columns
 from sozo.models.tiny import build_tokenizer
@@ -46,11 +46,7 @@ def bases(tmp_path_factory):
         "untied": {"tie_word_embeddings": False},
         "deep": {"num_hidden_layers": 3},
     }
-    shapes |= {
-        "flat": {"num_hidden_layers": 1},
-        "wide": {"hidden_size": 32},
-        "padded": {"vocab_size": 128},
-    }
+    shapes |= {"wide": {"hidden_size": 32}, "padded": {"vocab_size": 128}}
     for name, changes in shapes.items():
         fixed = {
             "num_hidden_layers": 2,
@@ -164,55 +160,25 @@ def doubled_layer(weights):
     }
 
 
-# What was done to the adapter's file, and which of its keys after it, or of those that it had before, is to blame.
-RENAMED = {
-    "a multimodal class": prefixed(
-        FRONT, "base_model.model.model.language_model.layers"
-    ),
-    "a multimodal class of old": prefixed(
-        FRONT, "base_model.model.language_model.model.layers"
-    ),
+# What was done to the adapter's file.
+MULTIMODAL = prefixed(FRONT, "base_model.model.model.language_model.layers")
+CHANGES = {
+    "a multimodal class": MULTIMODAL,
     "no prefix": prefixed("base_model.model.", ""),
-    "a base_model too few": prefixed("base_model.model.model.", "base_model.model."),
-    "PEFT of PEFT": prefixed("base_model.model.", "base_model.model.base_model.model."),
-    "a prefix of four": prefixed(
-        "base_model.model.model.", "base_model.model.model.model."
-    ),
-    "diffusers": prefixed("base_model.model.model.", "transformer."),
-    "GPT-2's names": prefixed(
-        "base_model.model.model.layers", "base_model.model.transformer.h"
-    ),
-    "another module": prefixed("self_attn", "attention"),
     "lora_up and lora_down": lambda weights: {
         k.replace("lora_A", "lora_down").replace("lora_B", "lora_up"): v
         for k, v in weights.items()
-    },
-    "fused names": lambda weights: {
-        k.replace("q_proj", "qkv_proj"): v for k, v in weights.items()
     },
     "layers counted from one": lambda weights: {
         re.sub(r"layers\.(\d)", lambda m: f"layers.{int(m[1]) + 1}", k): v
         for k, v in weights.items()
     },
-    "half of them renamed": lambda weights: {
-        k.replace("model.layers.1", "model.language_model.layers.1"): v
-        for k, v in weights.items()
-    },
-}
-PARTLY = {
+    "half of them renamed": prefixed("model.layers.1", "model.language_model.layers.1"),
     "half of the layers": kept(r"layers\.0"),
-    "no layer but the last": kept(r"layers\.1"),
     "lora_A only": kept("lora_A"),
-    "lora_B only": kept("lora_B"),
-    "no v_proj": kept("q_proj"),
     "one weight less": lambda weights: dict(list(weights.items())[:-1]),
     "nothing": lambda weights: {},
-}
-BEYOND = {
     "a layer that is nowhere": doubled_layer,
-    "one stray weight": lambda weights: (
-        weights | {"base_model.model.model.layers.0.mlp.x.lora_A.weight": IDS.float()}
-    ),
     "DoRA's vectors": lambda weights: (
         weights
         | {
@@ -220,11 +186,7 @@ BEYOND = {
             for k in range(2)
         }
     ),
-    "a value head": lambda weights: (
-        weights | {"v_head.summary.weight": torch.ones(1, 16)}
-    ),
 }
-CHANGES = {**RENAMED, **PARTLY, **BEYOND}
 
 
 @pytest.mark.parametrize("case", CHANGES)
@@ -241,30 +203,15 @@ def test_an_adapter_whose_keys_do_not_fit_is_refused(case, bases, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wrapper", "change"),
+    "change",
     [
-        ("a compiled model's", prefixed("base_model.", "_orig_mod.base_model.")),
-        ("a parallel model's", prefixed("base_model.", "module.base_model.")),
-        (
-            "FSDP's",
-            prefixed("base_model.model.", "_fsdp_wrapped_module.base_model.model."),
-        ),
-        (
-            "checkpointed layers'",
-            lambda w: {
-                re.sub(r"(layers\.\d)", r"\1._checkpoint_wrapped_module", k): v
-                for k, v in w.items()
-            },
-        ),
-        ("state_dict()'s", prefixed(".weight", ".default.weight")),
-        ("state_dict()'s of another name", prefixed(".weight", ".lora.weight")),
-        ("default twice", prefixed(".weight", ".default.default.weight")),
-        ("quantized layers'", prefixed("q_proj.", "q_proj.base_layer.")),
+        prefixed("base_model.", "_orig_mod.base_model."),
+        prefixed(".weight", ".default.weight"),
+        prefixed("q_proj.", "q_proj.base_layer."),
     ],
+    ids=["a compiled model's", "state_dict()'s", "quantized layers'"],
 )
-def test_an_adapter_of_a_wrapped_model_is_refused_or_is_itself(
-    wrapper, change, bases, tmp_path
-):
+def test_an_adapter_of_a_wrapped_model_is_refused_or_is_itself(change, bases, tmp_path):
     right = adapter(bases / "tied", tmp_path / "a")
     rewrite(tmp_path / "a" / "adapter_model.safetensors", change)
     refused_or_itself(tmp_path / "a", right, "self_attn")
@@ -275,8 +222,6 @@ def test_an_adapter_of_a_wrapped_model_is_refused_or_is_itself(
     [
         ("deep", "tied"),
         ("tied", "deep"),
-        ("flat", "tied"),
-        ("tied", "flat"),
         ("wide", "tied"),
     ],
 )
@@ -295,21 +240,12 @@ def test_an_adapter_of_another_size_of_its_base_is_refused(
     [
         ({}, {"target_modules": ["q_proj", "k_proj", "v_proj"]}),
         ({}, {"target_modules": ["q_proj"]}),
-        ({}, {"target_modules": "all-linear"}),
         ({}, {"r": 4}),
         ({}, {"use_dora": True}),
-        ({}, {"layers_to_transform": [0]}),
-        ({"layers_to_transform": [0]}, {"layers_to_transform": None}),
         ({"layers_to_transform": [0]}, {"layers_to_transform": [1]}),
-        ({}, {"rank_pattern": {"q_proj": 4}}),
-        ({"rank_pattern": {"q_proj": 4}}, {"rank_pattern": {}}),
         ({}, {"modules_to_save": ["lm_head"]}),
-        ({}, {"modules_to_save": ["norm"]}),
-        ({}, {"trainable_token_indices": [3, 5]}),
         ({"trainable_token_indices": [3, 5]}, {"trainable_token_indices": None}),
-        ({"use_dora": True}, {"use_dora": False}),
         ({"lora_bias": True}, {"lora_bias": False}),
-        ({}, {"lora_bias": True}),
     ],
 )
 def test_an_adapter_whose_configuration_is_of_another_is_refused(
@@ -323,15 +259,9 @@ def test_an_adapter_whose_configuration_is_of_another_is_refused(
 @pytest.mark.parametrize(
     "change",
     [
-        lambda weights: {
-            k: v for k, v in weights.items() if "lora_magnitude_vector" not in k
-        },
-        lambda weights: {k: v for k, v in weights.items() if "norm" not in k},
-        lambda weights: {
-            k: v
-            for k, v in weights.items()
-            if "token_adapter" not in k and "trainable_tokens" not in k
-        },
+        kept("^(?!.*lora_magnitude_vector)"),
+        kept("^(?!.*norm)"),
+        kept("^(?!.*(token_adapter|trainable_tokens))"),
     ],
     ids=["magnitudes", "modules to save", "tokens"],
 )
@@ -363,42 +293,35 @@ def spread(weights, folder, lost=None):
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
 
 
-LOST = {
-    "a layer's norm": kept(r"^(?!.*layers\.1\.input_layernorm)"),
-    "the last norm": kept(r"^(?!model\.norm)"),
-    "the embeddings": kept(r"^(?!model\.embed)"),
-    "the head": kept("^(?!lm_head)"),
-    "half of the layers": kept(r"^(?!.*layers\.1)"),
-    "everything": kept("^model.norm"),
-    "a multimodal class": prefixed("model.layers", "model.language_model.layers"),
-    "another class": prefixed("model.layers", "transformer.h"),
-    "a compiled model's": prefixed("model.", "_orig_mod.model."),
-    "a LoRA-wrapped layer": prefixed("q_proj.weight", "q_proj.base_layer.weight"),
-}
-
-
-@pytest.mark.parametrize("case", LOST)
-@pytest.mark.parametrize("over", ["base", "adapter"])
-def test_a_base_with_missing_weights_is_refused(case, over, bases, tmp_path):
+@pytest.mark.parametrize(
+    ("change", "over"),
+    [
+        (kept(r"^(?!.*layers\.1\.input_layernorm)"), "base"),
+        (kept("^(?!lm_head)"), "adapter"),
+        (kept(r"^(?!.*layers\.1)"), "adapter"),
+        (prefixed("model.layers", "model.language_model.layers"), "base"),
+    ],
+    ids=["a layer's norm", "the head", "half of the layers", "a multimodal class"],
+)
+def test_a_base_with_missing_weights_is_refused(change, over, bases, tmp_path):
     base = shutil.copytree(bases / "untied", tmp_path / "base")
     if over == "adapter":
         adapter(base, tmp_path / "a")
     before = load_file(base / WEIGHTS)
-    rewrite(base / WEIGHTS, LOST[case])
+    rewrite(base / WEIGHTS, change)
     lost = before.keys() - load_file(base / WEIGHTS).keys()
     line = refusal(tmp_path / "a" if over == "adapter" else base)
     assert str(base) in line
     assert counted(line, lost), line
 
 
-@pytest.mark.parametrize("over", ["base", "adapter"])
 @pytest.mark.parametrize(
-    "case",
+    ("case", "over"),
     [
-        "a shard that is gone",
-        "a shard without some",
-        "more layers said",
-        "a head of its own said",
+        ("a shard that is gone", "base"),
+        ("a shard without some", "adapter"),
+        ("more layers said", "base"),
+        ("a head of its own said", "adapter"),
     ],
 )
 def test_a_base_that_promises_more_than_it_holds_is_refused(
@@ -423,28 +346,10 @@ def test_a_base_that_promises_more_than_it_holds_is_refused(
     refusal(tmp_path / "a" if over == "adapter" else base)
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("untied", {"vocab_size": 48}),
-        ("tied", {"vocab_size": 24}),
-        ("tied", {"hidden_size": 32}),
-        ("tied", {"intermediate_size": 64}),
-        ("tied", {"num_key_value_heads": 1}),
-    ],
-)
-def test_weights_of_another_size_than_said_are_refused(name, said, bases, tmp_path):
-    base = shutil.copytree(bases / name, tmp_path / "base")
+@pytest.mark.parametrize("said", [{"vocab_size": 24}, {"num_key_value_heads": 1}])
+def test_weights_of_another_size_than_said_are_refused(said, bases, tmp_path):
+    base = shutil.copytree(bases / "tied", tmp_path / "base")
     reconfigure(base, **said)
-    refusal(base)
-
-
-def test_a_head_with_other_rows_than_the_embeddings_is_refused(bases, tmp_path):
-    base = shutil.copytree(bases / "untied", tmp_path / "base")
-    rewrite(
-        base / WEIGHTS,
-        lambda w: w | {"lm_head.weight": torch.cat([w["lm_head.weight"]] * 2)},
-    )
     refusal(base)
 
 
@@ -460,8 +365,9 @@ def longer(folder, count, **special):
     return len(tokenizer)
 
 
-@pytest.mark.parametrize("where", ["base", "adapter", "adapter of a base's"])
-@pytest.mark.parametrize("count", [1, 60])
+@pytest.mark.parametrize(
+    ("count", "where"), [(1, "base"), (60, "adapter"), (1, "adapter of a base's")]
+)
 def test_a_tokenizer_of_more_tokens_than_rows_is_refused(count, where, bases, tmp_path):
     base = shutil.copytree(bases / "untied", tmp_path / "base")
     if where != "base":
@@ -496,25 +402,16 @@ def test_a_tokenizer_with_a_hole_whose_last_token_is_beyond_the_rows_is_refused(
     refusal(base)
 
 
-def test_another_models_tokenizer_is_refused(bases, tmp_path):
-    base = shutil.copytree(bases / "untied", tmp_path / "base")
-    build_tokenizer([f"別{k}" for k in range(300)]).save_pretrained(base)
-    refusal(base)
-
-
-@pytest.mark.parametrize("saved", ["embed_tokens and lm_head", "nothing"])
 def test_an_adapter_that_was_made_with_more_rows_is_refused_or_is_itself(
-    saved, bases, tmp_path
+    bases, tmp_path
 ):
-    """Resized for new tokens before the training; the base on disk was not."""
+    """Resized for new tokens before the training; the base on disk, whose head is its own, was not."""
     model = AutoModelForCausalLM.from_pretrained(bases / "untied")
     tokenizer = AutoTokenizer.from_pretrained(bases / "untied")
     tokenizer.add_tokens(["新語", "造語"])
     model.resize_token_embeddings(len(tokenizer))
-    changes = (
-        {"modules_to_save": ["embed_tokens", "lm_head"]} if saved != "nothing" else {}
-    )
-    adapted = get_peft_model(model, LoraConfig(**LORA | TWO | changes))
+    saved = {"modules_to_save": ["embed_tokens", "lm_head"]}
+    adapted = get_peft_model(model, LoraConfig(**LORA | TWO | saved))
     adapted.save_pretrained(tmp_path / "a", save_embedding_layers=False)
     tokenizer.save_pretrained(tmp_path / "a")
     with torch.no_grad():
@@ -523,26 +420,18 @@ def test_an_adapter_that_was_made_with_more_rows_is_refused_or_is_itself(
 
 
 @pytest.mark.parametrize(
-    ("base", "made", "said"),
+    ("made", "said"),
     [
-        ("tied", {"lora_bias": True}, {}),  # which cannot be merged
-        (
-            "tied",
-            {"modules_to_save": ["norm"]},
-            {"modules_to_save": None},
-        ),  # whose key has a place in the base
-        ("tied", {"bias": "all"}, {}),
-        ("untied", {"exclude_modules": ["layers.0.self_attn.q_proj"]}, {}),
-        ("tied", {}, {"target_modules": r".*layers\.\d+\.self_attn\.[qv]_proj"}),
-        ("tied", {}, {"target_modules": "self_attn"}),
-        ("tied", {}, {"target_modules": ["nothing"]}),
-        ("tied", {}, {"peft_type": "LOHA"}),
-        ("tied", {}, {"base_model_name_or_path": None}),
-        ("tied", {}, {"fan_in_fan_out": None, "a_setting_of_tomorrow": 1}),
+        ({"lora_bias": True}, {}),  # which cannot be merged
+        # whose key has a place in the base
+        ({"modules_to_save": ["norm"]}, {"modules_to_save": None}),
+        ({}, {"target_modules": ["nothing"]}),
+        ({}, {"peft_type": "LOHA"}),
+        ({}, {"base_model_name_or_path": None}),
     ],
 )
-def test_an_adapter_is_refused_or_is_itself(base, made, said, bases, tmp_path):
-    right = adapter(bases / base, tmp_path / "a", **made)
+def test_an_adapter_is_refused_or_is_itself(made, said, bases, tmp_path):
+    right = adapter(bases / "tied", tmp_path / "a", **made)
     reconfigure(tmp_path / "a", **said)
     refused_or_itself(tmp_path / "a", right)
 
@@ -551,12 +440,9 @@ def test_an_adapter_is_refused_or_is_itself(base, made, said, bases, tmp_path):
     "change",
     [
         lambda w: w | {"base_model.model.lm_head.weight": 2 * torch.ones(ROWS, 16)},
-        lambda w: (
-            w | {"base_model.model.model.embed_tokens.weight": 2 * torch.ones(ROWS, 16)}
-        ),
         lambda w: w | {f"{FRONT}.0.mlp.up_proj.weight": torch.ones(32, 16)},
     ],
-    ids=["a head", "embeddings", "a layer"],
+    ids=["a head", "a layer"],
 )
 def test_whole_weights_beside_an_adapter_have_a_place(change, bases, tmp_path):
     """As PEFT saves embeddings that were resized: they are of the base, and are not lost in silence."""
@@ -578,13 +464,9 @@ def test_whole_weights_beside_an_adapter_have_a_place(change, bases, tmp_path):
         assert model.state_dict()[name.removeprefix("base_model.model.")].equal(weight)
 
 
-@pytest.mark.parametrize("prefix", ["model.", "base_model.", "_orig_mod.", "module."])
-def test_a_base_of_a_wrapped_model_is_refused_or_is_itself(prefix, bases, tmp_path):
+def test_a_base_of_a_wrapped_model_is_refused_or_is_itself(bases, tmp_path):
     base = shutil.copytree(bases / "untied", tmp_path / "base")
-    rewrite(
-        base / WEIGHTS,
-        lambda weights: {f"{prefix}{name}": weight for name, weight in weights.items()},
-    )
+    rewrite(base / WEIGHTS, prefixed("model.", "_orig_mod.model."))
     refused_or_itself(base, logits(bases / "untied"), "weight")
 
 
@@ -594,17 +476,12 @@ def test_a_base_of_a_wrapped_model_is_refused_or_is_itself(prefix, bases, tmp_pa
 @pytest.mark.parametrize(
     ("base", "changes"),
     [
-        ("tied", {}),
         ("untied", {"target_modules": "all-linear"}),
         ("tied", {"use_dora": True}),
-        ("tied", {"use_rslora": True}),
-        ("untied", {"modules_to_save": ["lm_head"]}),
         ("untied", {"modules_to_save": ["embed_tokens", "lm_head"]}),
-        ("tied", {"modules_to_save": ["norm"]}),
         ("tied", {"trainable_token_indices": [3, 5]}),
         ("tied", {"rank_pattern": {"q_proj": 4}, "alpha_pattern": {"q_proj": 2}}),
         ("deep", {"layers_to_transform": [0, 2]}),
-        ("untied", {"target_modules": ["embed_tokens", "q_proj"]}),
         ("padded", {}),
     ],
 )
@@ -634,30 +511,6 @@ def test_a_whole_adapter_in_another_form_is_itself(form, bases, tmp_path):
     )
 
 
-USED = {
-    "a tied head that is written": lambda w: (
-        w | {"lm_head.weight": w["model.embed_tokens.weight"]}
-    ),
-    "a tied head that is not": lambda w: w,
-    "in half precision": lambda w: {k: v.bfloat16() for k, v in w.items()},
-    "rotary buffers": lambda w: (
-        w
-        | {
-            f"model.layers.{k}.self_attn.rotary_emb.inv_freq": torch.ones(4)
-            for k in range(2)
-        }
-    ),
-}
-UNUSED = {
-    "a value head": {"v_head.summary.weight": (1, 16), "v_head.summary.bias": (1,)},
-    "a reward model's score": {"score.weight": (1, 16)},
-    "a vision tower": {f"vision_tower.layers.{k}.weight": (16, 16) for k in range(12)},
-    "a projector": {"model.mm_projector.weight": (16, 8)},
-    "a layer for several tokens": {"model.mtp.0.proj.weight": (16, 16)},
-    "a layer too many": {"model.layers.2.self_attn.q_proj.weight": (16, 16)},
-}
-
-
 def said(folder, caplog, capfd):
     """Lines that were said of the folder."""
     both = capfd.readouterr()
@@ -665,32 +518,18 @@ def said(folder, caplog, capfd):
     return [line for line in lines if str(folder) in line and "LOAD REPORT" not in line]
 
 
-@pytest.mark.parametrize("case", [*USED, *UNUSED])
-def test_a_base_without_a_lack_loads_and_what_is_unused_is_one_line(
-    case, bases, tmp_path, caplog, capfd
+def test_a_base_in_half_precision_whose_tied_head_is_written_loads_without_a_word(
+    bases, tmp_path, caplog, capfd
 ):
     right = logits(bases / "tied")
     base = shutil.copytree(bases / "tied", tmp_path / "base")
-    new = {name: torch.ones(shape) for name, shape in UNUSED.get(case, {}).items()}
-    rewrite(base / WEIGHTS, USED.get(case, lambda w: w | new))
+    rewrite(
+        base / WEIGHTS, lambda w: w | {"lm_head.weight": w["model.embed_tokens.weight"]}
+    )
+    rewrite(base / WEIGHTS, lambda w: {k: v.bfloat16() for k, v in w.items()})
     capfd.readouterr()
-    found = logits(base)
-    close = 2e-2 if case == "in half precision" else 1e-6
-    torch.testing.assert_close(found.float(), right, atol=close * 40, rtol=close)
-    lines = said(base, caplog, capfd)
-    if case in UNUSED:
-        assert lines, "nothing was said of weights that are not used"
-        assert len(set(lines)) == 1, lines
-        assert str(len(new)) in lines[0]
-        assert any(name in lines[0] for name in new)
-    else:
-        assert not lines
-
-
-def test_more_rows_than_tokens_are_usual(bases, caplog, capfd):
-    """Embeddings that are padded to a multiple of 128, as Qwen's."""
-    assert logits(bases / "padded").shape[-1] == 128
-    assert not said(bases / "padded", caplog, capfd)
+    torch.testing.assert_close(logits(base).float(), right, atol=0.8, rtol=2e-2)
+    assert not said(base, caplog, capfd)
 
 
 def test_a_model_without_its_head_class_loads_as_before(bases, tmp_path):
@@ -702,23 +541,9 @@ def test_a_model_without_its_head_class_loads_as_before(bases, tmp_path):
     )
 
 
-# Six public layouts, as their authors saved them
-SMALL = {
-    "vocab_size": 64,
-    "hidden_size": 16,
-    "intermediate_size": 32,
-    "num_hidden_layers": 2,
-}
-SMALL |= {"num_attention_heads": 2, "max_position_embeddings": 64}
-HEADS = SMALL | {"num_key_value_heads": 1}
-TEXT = HEADS | {"head_dim": 8, "model_type": "gemma3_text", "pad_token_id": 0}
-SIGHT = {
-    "hidden_size": 16,
-    "intermediate_size": 32,
-    "num_hidden_layers": 1,
-    "num_attention_heads": 2,
-}
-SIGHT |= {"image_size": 28, "patch_size": 14, "model_type": "siglip_vision_model"}
+# Public layouts, as their authors saved them
+SMALL = {"hidden_size": 16, "num_attention_heads": 2, "num_key_value_heads": 1}
+SMALL |= {"vocab_size": 64, "intermediate_size": 32, "num_hidden_layers": 2}
 
 
 def each_layer(name, tensor):
@@ -734,31 +559,8 @@ LAYOUTS = {
             | each_layer("h.{}.attn.bias", torch.ones(1, 1, 64, 64))
         ),
     ),
-    # Buffers of masks and rotations.
-    "gpt_neox": (
-        SMALL,
-        lambda w: (
-            w
-            | each_layer("gpt_neox.layers.{}.attention.bias", torch.ones(1, 1, 64, 64))
-            | each_layer("gpt_neox.layers.{}.attention.masked_bias", torch.tensor(-1e9))
-            | each_layer(
-                "gpt_neox.layers.{}.attention.rotary_emb.inv_freq", torch.ones(2)
-            )
-        ),
-    ),
-    "qwen2": (HEADS | {"tie_word_embeddings": True}, lambda w: w),
-    # A tied head that is written all the same.
-    "qwen3": (
-        HEADS | {"head_dim": 8, "tie_word_embeddings": True},
-        lambda w: w | {"lm_head.weight": w["model.embed_tokens.weight"]},
-    ),
     # Experts, each in a file's key of its own, that are one tensor in memory.
-    "mixtral": (HEADS | {"num_local_experts": 2}, lambda w: w),
-    # A multimodal class, whose keys are renamed as they are read.
-    "gemma3": (
-        {"text_config": TEXT, "vision_config": SIGHT, "mm_tokens_per_image": 4},
-        lambda w: w,
-    ),
+    "mixtral": (SMALL | {"num_local_experts": 2}, lambda w: w),
 }
 
 
@@ -774,7 +576,9 @@ def layout(name, folder):
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_a_public_layout_loads_without_a_word(name, tmp_path, caplog, capfd):
+def test_a_public_layout_loads_without_a_word_and_is_refused_without_a_weight(
+    name, tmp_path, caplog, capfd
+):
     model = layout(name, tmp_path / "m")
     capfd.readouterr()
     with torch.no_grad():
@@ -782,25 +586,20 @@ def test_a_public_layout_loads_without_a_word(name, tmp_path, caplog, capfd):
             logits(tmp_path / "m"), model.eval()(IDS).logits, atol=1e-6, rtol=1e-6
         )
     assert not said(tmp_path / "m", caplog, capfd)
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_a_public_layout_that_lacks_a_weight_is_refused(name, tmp_path):
-    layout(name, tmp_path / "m")
     lost = re.compile(r"(ln_1|input_layernorm)\.weight$")
-    file = tmp_path / "m" / WEIGHTS
-    before = load_file(file)
-    first = next(key for key in sorted(before) if lost.search(key))
-    rewrite(file, lambda w: {key: weight for key, weight in w.items() if key != first})
+    first = next(
+        k for k in sorted(load_file(tmp_path / "m" / WEIGHTS)) if lost.search(k)
+    )
+    rewrite(
+        tmp_path / "m" / WEIGHTS, lambda w: {k: v for k, v in w.items() if k != first}
+    )
     assert re.search(r"layernorm|ln_1", refusal(tmp_path / "m"))
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_an_adapter_of_a_public_layout_is_itself_or_is_refused_in_part(name, tmp_path):
     layout(name, tmp_path / "m")
-    targets = {"gpt2": ["c_attn"], "gpt_neox": ["query_key_value"]}.get(
-        name, ["q_proj", "v_proj"]
-    )
+    targets = {"gpt2": ["c_attn"]}.get(name, ["q_proj", "v_proj"])
     right = adapter(tmp_path / "m", tmp_path / "a", target_modules=targets)
     torch.testing.assert_close(logits(tmp_path / "a"), right, atol=1e-5, rtol=1e-5)
     rewrite(
@@ -817,17 +616,12 @@ def test_an_adapter_of_a_public_layout_is_itself_or_is_refused_in_part(name, tmp
 def broken(mini, tmp_path_factory):
     """By kind, a folder of the small model that is to be refused, and the answers that a training takes."""
     root = tmp_path_factory.mktemp("broken")
-    adapter_of = {"renamed": RENAMED["a multimodal class"], "half": kept("q_proj")}
-    for name, change in adapter_of.items():
-        adapted = get_peft_model(
-            AutoModelForCausalLM.from_pretrained(mini), LoraConfig(**LORA | TWO)
-        )
-        adapted.save_pretrained(root / name)
-        AutoTokenizer.from_pretrained(mini).save_pretrained(root / name)
-        rewrite(root / name / "adapter_model.safetensors", change)
-    rewrite(
-        shutil.copytree(mini, root / "lacking") / WEIGHTS, kept(r"^(?!.*down_proj)")
+    adapted = get_peft_model(
+        AutoModelForCausalLM.from_pretrained(mini), LoraConfig(**LORA | TWO)
     )
+    adapted.save_pretrained(root / "renamed")
+    AutoTokenizer.from_pretrained(mini).save_pretrained(root / "renamed")
+    rewrite(root / "renamed" / "adapter_model.safetensors", MULTIMODAL)
     longer(shutil.copytree(mini, root / "tokens"), 3)
     texts = [
         list_text([*AXES[row % 12 :], *AXES[: row % 12]][: 9 + row // 12])
@@ -843,50 +637,11 @@ def broken(mini, tmp_path_factory):
     return root
 
 
-def one_line(done, *named):
-    """The run was refused in one line."""
-    assert done.returncode == 2, done.stderr[-2000:]
-    assert "Traceback" not in done.stderr
-    said = (line for line in done.stderr.splitlines() if "LOAD REPORT" not in line)
-    lines = [line for line in said if all(name in line for name in named)]
-    assert lines, done.stderr[-2000:]
-
-
-@pytest.mark.parametrize("kind", ["renamed", "half", "lacking", "tokens"])
-def test_a_run_of_a_broken_model_is_refused(kind, broken, tmp_path):
-    command = [
-        sys.executable,
-        "-m",
-        "sozo",
-        "dat",
-        "--model",
-        broken / kind,
-        "--num-answers",
-        "4",
-    ]
-    command += [
-        "--max-new-tokens",
-        "24",
-        "--noun-checker",
-        "jumandic",
-        "--output",
-        "out",
-    ]
-    one_line(run(list(map(str, command)), tmp_path), str(broken / kind))
-    assert not (tmp_path / "out" / "metrics.json").exists()
-
-
 @pytest.mark.parametrize(
     ("method", "kind", "peft"),
     [
         ("sft", "renamed", True),
-        ("sft", "renamed", False),
-        ("sft", "lacking", False),
-        ("sft", "tokens", False),
-        ("dpo", "half", True),
-        ("dpo", "lacking", False),
-        ("grpo", "renamed", True),
-        ("grpo", "lacking", True),
+        ("dpo", "renamed", False),
         ("grpo", "tokens", False),
     ],
 )
@@ -911,7 +666,8 @@ def test_a_training_from_a_broken_model_is_refused(
         }
         settings |= {"examples_per_step": 8}
     done = run(recipe(method=method, **settings), tmp_path)
-    one_line(done, str(broken / kind))
+    assert done.returncode == 2, done.stderr[-2000:]
+    assert says(f"weights: to train {kind}", done.stderr)
     assert not list(tmp_path.glob("out/**/*.safetensors"))
 
 
@@ -925,5 +681,5 @@ def test_a_local_judge_of_a_broken_model_is_refused(broken, tmp_path):
         judge_max_tokens=8,
     )
     judge = make_judge(settings)
-    with pytest.raises(UserError, match=re.escape(str(broken / "renamed"))):
+    with refused("weights: the judge's adapter does not fit"):
         judge._reply(["評価"])

@@ -7,7 +7,6 @@ import gzip
 import json
 import os
 import random
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -21,8 +20,8 @@ import pytest
 from bombs import BOMBS
 from command_line import sozo
 from fakes import list_text
+from sentences import refused, says
 from sozo.data.errors import UserError
-from sozo.data.jsonl import read_objects
 from sozo.data.record import read_json
 from sozo.data.schema import iter_tables, part_paths, write_columns
 from sozo.data.settings import read_yaml
@@ -36,24 +35,8 @@ from sozo.tasks.answer_files import read_answers_file
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
 
-WORDS = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
-L = list_text(WORDS)
-SECONDS = 90
+L = list_text(["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"])
 MOST = 600 << 20  # bytes that the process may grow by
-
-
-@pytest.fixture(autouse=True)
-def at_once():
-    """What hangs fails."""
-
-    def late(*_):
-        raise AssertionError(f"took more than {SECONDS} seconds")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(SECONDS)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
 
 
 def one_line(function, *arguments):
@@ -73,13 +56,11 @@ PIPES = {
     "answers.jsonl": lambda path: list(read_answers_file(path)),
     "answers.json": lambda path: list(read_answers_file(path)),
     "answers.parquet": lambda path: list(read_answers_file(path)),
-    "part-00000.parquet": lambda path: list(iter_tables(path)),
-    "part-00001.parquet": lambda path: list(iter_tables(path.parent)),
+    "part-00000.parquet": lambda path: list(iter_tables(path.parent)),
     "judgements.jsonl": lambda path: read_judgements(path, ()),
     "own.jsonl": lambda path: Ledger(path, ()),
     "glove.txt": lambda path: VectorFile(str(path)),
     "glove.gz": lambda path: VectorFile(str(path)),
-    "rows.jsonl": lambda path: list(read_objects(path)),
 }
 
 
@@ -90,7 +71,7 @@ def test_a_pipe_is_no_file(name, tmp_path):
 
 
 @pytest.mark.suite
-@pytest.mark.parametrize("name", ["s.csv", "s.xlsx", "s.tsv"])
+@pytest.mark.parametrize("name", ["s.csv", "s.xlsx"])
 def test_a_pipe_is_no_sheet(name, tmp_path):
     from sozo.data.sheet import read_sheet
 
@@ -102,14 +83,7 @@ def test_a_pipe_is_no_sheet(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        ["report", "{}"],
-        ["compare", "{}", "{}"],
-        ["score", "dat", "{}"],
-        ["train", "grpo", "--config", "{}/config.json"],
-        ["answers", "{}"],
-    ],
+    "words", [["report", "{}"], ["train", "grpo", "--config", "{}/config.json"]]
 )
 def test_a_run_whose_config_is_a_pipe(words, tmp_path):
     run = tmp_path / "run"
@@ -124,40 +98,29 @@ def test_a_run_whose_config_is_a_pipe(words, tmp_path):
 # --- tables that unpack to gigabytes ---
 
 
-@pytest.mark.parametrize("kind", BOMBS)
-def test_a_table_that_unpacks_to_gigabytes(kind, tmp_path):
-    script = f"""
-import sys; sys.path.insert(0, {str(Path(__file__).parents[1] / "helpers")!r})
-from pathlib import Path
-from bombs import BOMBS
-BOMBS[{kind!r}](Path({str(tmp_path / "b.parquet")!r}))
-"""
-    subprocess.run([sys.executable, "-c", script], check=True)
-    path = tmp_path / "b.parquet"
-    assert path.stat().st_size < 8 << 20
-    script = f"""
-import resource, sys
+READ = """
+import json, resource, sys
 from pathlib import Path
 from sozo.data.errors import UserError
 from sozo.tasks.answer_files import read_answers_file
-from sozo.data.schema import iter_tables
-import pyarrow.parquet, json
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-path = Path({str(path)!r})
 try:
-    n = sum(1 for _ in read_answers_file(path))
-    said = f"{{n}} rows"
+    said = f"{sum(1 for _ in read_answers_file(Path(sys.argv[1])))} rows"
 except UserError as error:
     said = str(error)
 grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
 print(json.dumps([said, grown << 10]))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
+
+
+@pytest.mark.parametrize("kind", BOMBS)
+def test_a_table_that_unpacks_to_gigabytes(kind, tmp_path):
+    path = BOMBS[kind](tmp_path / "b.parquet")
+    assert path.stat().st_size < 8 << 20
+    command = [sys.executable, "-c", READ, path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     said, grew = json.loads(done.stdout)
-    assert "b.parquet" in said
-    assert "unpacks to" in said
+    assert says("contents: a table that unpacks to gigabytes", said)
     assert grew < MOST
 
 
@@ -175,7 +138,8 @@ def test_a_table_of_ours_is_bounded_too(tmp_path):
         schema,
     )
     pq.write_table(rows, path, compression="zstd", use_dictionary=False)
-    assert "unpacks to" in one_line(lambda: list(iter_tables(path)))
+    with refused("contents: a table of ours that unpacks to gigabytes"):
+        list(iter_tables(path))
 
 
 def test_a_large_table_that_is_large_on_the_disk_is_read(tmp_path):
@@ -219,22 +183,16 @@ def test_flipped_bits_of_a_table(tmp_path):
     flips(path.read_bytes(), path, lambda: read_answers(task, path, None))
 
 
-def test_flipped_bits_of_anybodys_table(tmp_path):
-    path = tmp_path / "f.parquet"
-    pq.write_table(pa.table({"text": [L] * 3, "id": list("abc")}), path)
-    flips(path.read_bytes(), path, lambda: list(read_answers_file(path)))
-
-
-def test_flipped_bits_of_lines(tmp_path):
-    path = tmp_path / "f.jsonl"
+def test_flipped_bits_of_anybodys_files(tmp_path):
+    table, lines, record = (
+        tmp_path / f"f.{end}" for end in ("parquet", "jsonl", "json")
+    )
+    pq.write_table(pa.table({"text": [L] * 3, "id": list("abc")}), table)
+    flips(table.read_bytes(), table, lambda: list(read_answers_file(table)))
     line = json.dumps({"text": L, "id": "a"}, ensure_ascii=False).encode()
-    flips(line, path, lambda: list(read_answers_file(path)))
-
-
-def test_flipped_bits_of_json(tmp_path):
-    path = tmp_path / "config.json"
+    flips(line, lines, lambda: list(read_answers_file(lines)))
     content = json.dumps({"settings": {"犬": [1, 2.5, None]}}, ensure_ascii=False)
-    flips(content.encode(), path, lambda: read_json(path))
+    flips(content.encode(), record, lambda: read_json(record))
 
 
 class Axis:
@@ -283,14 +241,10 @@ ODD = os.fsdecode(b"\xff\xfe.jsonl")
     "words",
     [
         ["score", "dat", ODD, "--noun-checker", "jumandic", "--output", "out"],
-        ["score", "dat", "{none}" + ODD, "--output", "out"],
         ["score", "dat", "good.jsonl", "--noun-checker", "jumandic", "--output", ODD],
-        ["score", "dat", "good.jsonl", "--source", ODD, "--output", "out"],
         ["report", ODD],
         ["train", "grpo", "--config", ODD],
         ["run", "--model", ODD, "--tasks", "dat", "--output", "out"],
-        ["people", ODD, "--output", "out"],
-        ["words", ODD],
     ],
 )
 def test_a_name_that_is_no_utf8_is_a_line_or_a_result(words, tmp_path):

@@ -41,17 +41,10 @@ def written(tmp_path, text, name="x.jsonl"):
     return path
 
 
-try:
-    from sozo.studies.ratings import read_ratings
-except ModuleNotFoundError:  # make test-core
-    read_ratings = None
-
 MESSAGES = {
     "a setting that is no JSON": lambda _: from_json(LONG, "reward"),
-    "arguments that are no JSON": lambda _: read_form(None, LONG),
     "arguments that are no mapping": lambda _: read_form(None, json.dumps(LONG)),
     "an unknown setting": lambda _: settings_of(DatSettings, {LONG: 1}),
-    "an endpoint's profile": lambda _: read_profile({LONG: 1}),
     "an endpoint's number": lambda _: read_profile({"timeout": LONG}),
     "a key that comes twice": lambda p: list(
         read_objects(written(p, f'{{"{LONG}": 1, "{LONG}": 2}}'))
@@ -59,31 +52,13 @@ MESSAGES = {
     "an id that comes twice": lambda p: list(
         read_answers_file(written(p, f'{{"text": "", "id": "{LONG}"}}\n' * 2))
     ),
-    "a score": lambda p: read_ratings(
-        written(
-            p,
-            json.dumps(
-                {
-                    "model": "m",
-                    "item": "i",
-                    "criterion": "c",
-                    "rater": "r",
-                    "score": LONG,
-                }
-            ),
-        )
-    ),
     "YAML": lambda p: read_yaml(written(p, f"a: {{{LONG}", "x.yaml")),
-    "a label": lambda _: Integration("sat").pay(["x"], ["{" + LONG]),
     "a label that is many addresses": lambda _: Integration("sat").pay(
         ["x"], ["{" + "http://" * 100_000]
     ),
     "a conversation that is none": lambda _: Integration("dat").pay([[LONG]]),
     "a query without its prompt": lambda _: answer_in(LONG),
-    "whatever else": lambda _: (_ for _ in ()).throw(UserError(f"before {LONG} after")),
 }
-if read_ratings is None:
-    del MESSAGES["a score"]
 
 
 @pytest.mark.parametrize("kind", MESSAGES)
@@ -93,19 +68,18 @@ def test_a_message_quotes_little_of_what_was_sent(kind, tmp_path):
     message = str(caught.value)
     assert len(message) <= MOST
     assert "\n" not in message
-    if kind != "whatever else":
-        assert message.count("犬") <= 410  # at most two quotations
-    else:
-        assert message.startswith("before 犬")
-        assert message.endswith("犬 after")
+    assert message.count("犬") <= 410  # at most two quotations
 
 
 def test_a_message_is_one_line_without_credentials_and_escapes():
     message = str(UserError("a\nb \x1b]0;x\x07 http://me:secret@host/v1 \u202egnp"))
     assert message == "a b ]0;x http://host/v1 gnp"
-    assert "secret" not in str(
-        UserError("x" * 690 + " http://me:secret" + "y" * 500 + "@host")
-    )
+    cut = str(UserError("x" * 690 + " http://me:secret" + "y" * 500 + "@host"))
+    assert "secret" not in cut
+    long = str(UserError(f"before {LONG} after"))
+    assert len(long) <= MOST
+    assert long.startswith("before 犬")
+    assert long.endswith("犬 after")
 
 
 def test_quoted_and_shown():
@@ -161,15 +135,8 @@ def endless(handler, status=200, **headers):
         handler.wfile.write(b"100000\r\n" + block + b"\r\n")
 
 
-def packed(size, times=1, wbits=31):
-    body = b" " * size
-    for _ in range(times):
-        packer = zlib.compressobj(9, zlib.DEFLATED, wbits)
-        body = packer.compress(body) + packer.flush()
-    return body
-
-
-BOMB = packed(200 << 20)
+def packed(size):
+    return gzip.compress(b" " * size)
 
 
 def sent(body, **headers):
@@ -188,8 +155,7 @@ def detour(handler):
 
 
 TOO_LARGE = {
-    "gzip that unpacks to 200 MB": sent(BOMB, Content_Encoding="gzip"),
-    "gzip of gzip": sent(packed(200 << 20, 2), Content_Encoding="gzip, gzip"),
+    "gzip that unpacks to 200 MB": sent(packed(200 << 20), Content_Encoding="gzip"),
     "an endless chunked body": endless,
     "an endless body of an error": lambda handler: endless(handler, 500),
     "many packed members": sent(packed(1 << 20) * 40, Content_Encoding="gzip"),
@@ -232,7 +198,6 @@ def test_a_reply_is_read_to_a_bound(kind, ask):
     [
         sent(gzip.compress(b'{"n": 1}'), Content_Encoding="gzip"),
         sent(zlib.compress(b'{"n": 1}'), Content_Encoding="deflate"),
-        sent(b'{"n": 1}', Content_Encoding="identity"),
         sent(b" " * (MOST_REPLY - 8) + b'{"n": 1}'),
         detour,
     ],

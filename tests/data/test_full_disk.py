@@ -20,7 +20,7 @@ from fakes import AXES, list_text
 from grpo_runs import environment, recipe, run
 from judgements import OK, RUBRICS
 from scripted_grpo import scripted
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.data.record import check_room, room, write_json, write_whole
 from sozo.data.run_folder import lock
 from sozo.data.wandb_run import last_checkpoint
@@ -30,7 +30,7 @@ from sozo.scoring.judges.ledger import Ledger, read_judgements
 from sozo.training.grpo_trainer import MixTrainer
 from sozo.training.tracking import RunRecorder, saved_bytes
 
-FULL = r"the disk is full: [\d,]+ bytes are free, (at least )?[\d,]+ are needed; free some space and run the same"
+FULL = r"the disk is full: [\d,]+ bytes are free, (at least )?[\d,]+ are needed; "
 
 
 @pytest.fixture
@@ -55,10 +55,9 @@ def disk(tmp_path):
 def test_a_file_says_where_and_how_much(disk):
     folder = disk(64 * 1024)
     write_whole(folder / "first", b"a" * 20_000)
-    with pytest.raises(UserError, match=FULL) as error:
+    with refused("record: no room for a file") as error:
         write_whole(folder / "second", b"b" * 60_000)
     text = str(error.value)
-    assert text.startswith(f"{folder}/second: ")
     free, needed = (
         int(number.replace(",", ""))
         for number in re.findall(r"[\d,]+(?= bytes are| are needed)", text)
@@ -71,7 +70,7 @@ def test_a_file_says_where_and_how_much(disk):
 def test_a_folder_that_is_not_there_yet(disk):
     folder = disk(64 * 1024)
     check_room(folder / "a" / "b", 60_000)
-    with pytest.raises(UserError, match=FULL):
+    with refused("record: no room for a folder"):
         check_room(folder / "a" / "b", 70_000)
     assert not list(folder.iterdir())
 
@@ -89,13 +88,12 @@ def big(folder):
 @pytest.mark.parametrize("by", ["torch", "safetensors", "python"])
 def test_a_disk_that_fills_all_the_same(by, disk):
     folder = disk(64 * 1024)
-    with pytest.raises(UserError, match=FULL), room(folder, 1000):
+    with refused("record: a disk that fills"), room(folder, 1000):
         big(folder)[by]()
 
 
 @pytest.mark.parametrize(
-    "error",
-    [ValueError("a bug"), OSError(errno.EACCES, "denied"), RuntimeError("CUDA error")],
+    "error", [OSError(errno.EACCES, "denied"), RuntimeError("CUDA error")]
 )
 def test_other_errors_are_left_alone(error, tmp_path):
     with pytest.raises(type(error)) as caught, room(tmp_path, 1):
@@ -104,7 +102,7 @@ def test_other_errors_are_left_alone(error, tmp_path):
 
 
 def test_a_quota_is_a_full_disk(tmp_path):
-    with pytest.raises(UserError, match=FULL), room(tmp_path, 1):
+    with refused("record: a quota"), room(tmp_path, 1):
         raise OSError(errno.EDQUOT, "Disk quota exceeded")
 
 
@@ -112,7 +110,7 @@ def test_a_ledger_keeps_its_lines(disk):
     folder = disk(64 * 1024)
     with (
         Ledger(folder / "j.jsonl", RUBRICS) as ledger,
-        pytest.raises(UserError, match=f"j.jsonl: {FULL}"),
+        refused("ledger: a disk that fills"),
     ):
         any(ledger.append(OK) for _ in range(10_000))
     kept = read_judgements(folder / "j.jsonl", RUBRICS)
@@ -125,7 +123,7 @@ def test_a_line_that_the_disk_takes_half_of(tmp_path, monkeypatch):
         ledger.append(OK)
         write = os.write
         monkeypatch.setattr(os, "write", lambda file, line: write(file, line[:10]))
-        with pytest.raises(UserError, match=f"j.jsonl: {FULL}"):
+        with refused("ledger: half a line"):
             ledger.append(OK)
         monkeypatch.undo()
     assert read_judgements(tmp_path / "j.jsonl", RUBRICS) == [OK]
@@ -135,14 +133,14 @@ def test_a_folder_is_not_begun_on_a_disk_without_a_byte(disk):
     folder = disk(64 * 1024)
     with suppress(OSError):
         (folder / "all").write_bytes(bytes(100_000))
-    with pytest.raises(UserError, match=f"run: {FULL}"):
+    with refused("run_folder: no byte for a lock"):
         lock(folder / "run")
 
 
 def test_vectors_that_are_kept_for_the_next_run(disk):
     folder = disk(256 * 1024)
     vectors = WordVectors(Wide(), cache_dir=folder / "vectors")
-    with pytest.raises(UserError, match=rf"{folder}/vectors/wide.*sqlite: {FULL}"):
+    with refused("word_vectors: a disk that fills"):
         vectors.unit([f"語{k}" for k in range(2000)])
 
 
@@ -167,7 +165,7 @@ def test_a_merged_adapter(disk, mini, tmp_path, capfd):
     )
     adapter.save_pretrained(tmp_path / "adapter")
     folder = disk(64 * 1024)
-    with pytest.raises(UserError, match="the lines above say why"):
+    with refused("processes: a merge that failed"):
         merge_adapter(str(tmp_path / "adapter"), folder / "merged", "float32")
     assert re.search(f"{folder}/merged: {FULL}", capfd.readouterr().err)
 
@@ -203,7 +201,7 @@ def test_no_checkpoint_is_begun_without_room(tmp_path):
     recorder = RunRecorder()
     trainer.add_callback(recorder)
     recorder.needed = 10**18
-    with pytest.raises(UserError, match=f"{tmp_path}: {FULL}"):
+    with refused("tracking: no room for a checkpoint"):
         trainer.train()
     assert trainer.state.global_step == 2
     assert not list(tmp_path.glob("checkpoint-*"))
@@ -262,16 +260,6 @@ def test_a_training_looks_for_room_before_it_starts_and_before_each_save(
         json.loads((folder / "out" / "metrics.json").read_text())["train_loss"]
         is not None
     )
-
-
-@pytest.mark.slow
-def test_the_line_stands_last_under_a_launcher_of_one_process(tmp_path):
-    launch = ("--num_processes", "1", "--cpu")
-    done = run(recipe("--lerning_rate", "1", launch=launch), tmp_path)
-    assert done.returncode != 0
-    assert "Error" in done.stderr  # the launcher's own traceback
-    last = "error: unknown setting: lerning_rate (did you mean learning_rate?)"
-    assert done.stderr.splitlines()[-1] == last
 
 
 def test_nobody_is_told_of_wandb_sync_who_did_not_ask_for_wandb(mini, tmp_path):

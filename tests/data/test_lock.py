@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.data.record import locked, whole_folder
 from sozo.data.run_folder import lock, unlock
 from sozo.scoring.judges.ledger import Ledger
@@ -37,8 +37,7 @@ def holder(path, flags):
     return process
 
 
-@pytest.mark.parametrize("end", ["given back", "killed"])
-@pytest.mark.parametrize("flags", [FILE, FOLDER])
+@pytest.mark.parametrize(("flags", "end"), [(FILE, "killed"), (FOLDER, "given back")])
 def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path, flags, end):
     path = tmp_path / "file" if flags == FILE else tmp_path
     with holder(path, flags) as first:
@@ -53,34 +52,34 @@ def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path, flags, en
 
 
 @pytest.mark.parametrize(
-    ("take", "name", "flags", "message"),
+    ("take", "name", "flags", "row"),
     [
         (
             lambda path: whole_folder(path).__enter__(),
             "model",
             FOLDER,
-            "model: another process is at work here; wait for it, or name another",
+            "record: a folder that another process writes",
         ),
         (
             lambda path: lock(path.parent),
             "_lock",
             FILE,
-            ": another process is at work here; wait for it or end it",
+            "run_folder: a folder that another process locks",
         ),
         (
             lambda path: Ledger(path, ()),
             "judgements.jsonl",
             FILE,
-            "judgements.jsonl: another process is judging into it; wait for it or end",
+            "ledger: another process judges into it",
         ),
     ],
 )
-def test_what_is_locked_says_so_in_one_line(tmp_path, take, name, flags, message):
+def test_what_is_locked_says_so_in_one_line(tmp_path, take, name, flags, row):
     path = tmp_path / name
     if flags == FOLDER:
         path.mkdir()
     with holder(path, flags) as first:
-        with pytest.raises(UserError, match=message):
+        with refused(row):
             take(path)
         first.kill()
     assert sorted(tmp_path.iterdir()) == [path]
@@ -94,12 +93,10 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch, caplog):
     lock(tmp_path / "run")
     unlock(tmp_path / "run")
     assert "run/_lock: cannot be locked (No locks available)" in caplog.text
-    for take in (
-        lambda: whole_folder(tmp_path / "model").__enter__(),
-        lambda: Ledger(tmp_path / "judgements.jsonl", ()),
-    ):
-        with pytest.raises(UserError, match="No locks available"):
-            take()
+    with refused("record: no locks"):
+        whole_folder(tmp_path / "model").__enter__()
+    with refused("ledger: no locks"):
+        Ledger(tmp_path / "judgements.jsonl", ())
 
 
 def test_a_link_is_not_followed(tmp_path):

@@ -2,15 +2,14 @@
 
 import json
 import os
-import sys
 from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
-import warm
 from fakes import list_text
-from grpo_runs import ROOT, environment
+from grpo_runs import ROOT
+from sentences import refused, says
 from sozo.data.errors import UserError
 from sozo.data.record import whole_folder, write_whole
 from sozo.data.run_folder import RunFolder, lock, unlock
@@ -18,9 +17,9 @@ from sozo.eval.cli import make_app
 from sozo.models.openai_endpoint import OpenAIGenerator
 from sozo.scoring.judges.ledger import Ledger
 
-WORDS = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
-L = list_text(WORDS)
+L = list_text(["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"])
 PRECIOUS = "precious"
+JUMANDIC = ["--noun-checker", "jumandic"]
 
 
 def sozo(*words):
@@ -47,15 +46,8 @@ def runs(tmp_path_factory):
         (folder / f"{name}.jsonl").write_text(
             json.dumps({"text": L}) + "\n" + json.dumps({"text": name})
         )
-        sozo(
-            "score",
-            "dat",
-            folder / f"{name}.jsonl",
-            "--output",
-            folder / name,
-            "--noun-checker",
-            "jumandic",
-        )
+        answers = folder / f"{name}.jsonl"
+        sozo("score", "dat", answers, "--output", folder / name, *JUMANDIC)
     (folder / "people.csv").write_text(
         "participant,answer\n1,犬 猫 海 数学 靴 音楽 病気 机 天気 祝日\n", "utf-8"
     )
@@ -63,28 +55,28 @@ def runs(tmp_path_factory):
 
 
 def commands(runs):
-    jumandic = ["--noun-checker", "jumandic"]
     return {
-        "score": ["score", "dat", runs / "a.jsonl", *jumandic],
-        "people": ["people", runs / "people.csv", *jumandic],
-        "random": ["dat", "--model", "random", "--num-answers", "4", *jumandic],
+        "score": ["score", "dat", runs / "a.jsonl", *JUMANDIC],
+        "people": ["people", runs / "people.csv", *JUMANDIC],
+        "random": ["dat", "--model", "random", "--num-answers", "4", *JUMANDIC],
         "correlate": ["correlate", runs / "a", runs / "b"],
     }
 
 
-PEOPLE = pytest.param("people", marks=pytest.mark.suite)
-OF_STUDIES = [pytest.param("correlate", marks=pytest.mark.studies)]
-
-
-@pytest.mark.parametrize("name", ["score", "random", PEOPLE, *OF_STUDIES])
-@pytest.mark.parametrize("planted", ["file", "link"])
+@pytest.mark.parametrize(
+    ("name", "planted"),
+    [
+        ("score", "file"),
+        ("random", "link"),
+        pytest.param("people", "file", marks=pytest.mark.suite),
+        pytest.param("correlate", "link", marks=pytest.mark.studies),
+    ],
+)
 def test_each_path_that_a_command_writes(name, planted, runs, tmp_path):
     done = sozo(*commands(runs)[name], "--output", tmp_path / "once")
-    written = (
-        [*tree(tmp_path / "once"), "_lock"]
-        if done.returncode == 0
-        else ["config.json", "metrics.json", "_lock"]
-    )
+    written = ["config.json", "metrics.json", "_lock"]
+    if done.returncode == 0:
+        written = [*tree(tmp_path / "once"), "_lock"]
     for k, path in enumerate(written):
         _plant(commands(runs)[name], planted, tmp_path / str(k), path)
 
@@ -113,7 +105,6 @@ def test_a_linked_folder_is_not_written_into(inner, runs, tmp_path):
     (output / inner).symlink_to(victim)
     done = sozo(*commands(runs)["score"], "--output", output)
     assert done.returncode == 2
-    assert "link" in done.stderr or "holds" in done.stderr
     assert list(victim.iterdir()) == []
 
 
@@ -133,12 +124,12 @@ def test_a_report_is_written_over_a_report_only(runs, tmp_path):
     assert (tmp_path / "victim").read_text() == PRECIOUS
 
 
-@pytest.mark.parametrize("name", [".", "/", ""])
+@pytest.mark.parametrize("name", [".", ""])
 def test_a_page_needs_a_name(name, runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = sozo("report", runs / "a", "--output", name)
     assert done.returncode == 2
-    assert "name a file" in done.stderr
+    assert says("report: a page without a name", done.stderr)
 
 
 def test_answers_that_are_kept_follow_no_link(tmp_path):
@@ -146,7 +137,7 @@ def test_answers_that_are_kept_follow_no_link(tmp_path):
     (tmp_path / "victim").write_text(PRECIOUS)
     (tmp_path / "kept").symlink_to(tmp_path / "victim")
     generator._file = lambda batch: tmp_path / "kept"
-    with pytest.raises(UserError, match="link"):
+    with refused("record: answers that are a link"):
         generator.answer([], seed=0, batch=0)
     assert (tmp_path / "victim").read_text() == PRECIOUS
 
@@ -155,7 +146,7 @@ def test_a_whole_file_follows_no_link(tmp_path):
     (tmp_path / "victim").write_text(PRECIOUS)
     (tmp_path / "x").symlink_to(tmp_path / "victim")
     (tmp_path / f".y.{os.getpid()}.tmp").symlink_to(tmp_path / "victim")
-    with pytest.raises(UserError, match="link"):
+    with refused("record: a file that is a link"):
         write_whole(tmp_path / "x", b"ours")
     write_whole(tmp_path / "y", b"ours")
     assert (tmp_path / "victim").read_text() == PRECIOUS
@@ -172,12 +163,11 @@ def test_a_whole_folder(tmp_path):
     with whole_folder(output) as partial:
         assert str(os.getpid()) in partial.name
         (partial / "weights").write_text("w")
-        with pytest.raises(UserError, match="at work"), whole_folder(output):
+        with refused("record: a folder that is being written"), whole_folder(output):
             pass
     assert tree(output) == {"weights": b"w"}
-    with pytest.raises(UserError, match="exists") as caught, whole_folder(output):
+    with refused("record: a folder that exists"), whole_folder(output):
         pass
-    assert "delete" not in str(caught.value)
     with pytest.raises(RuntimeError), whole_folder(tmp_path / "other") as partial:  # noqa: PT012
         (partial / "half").write_text("h")
         raise RuntimeError
@@ -228,7 +218,7 @@ def test_something_that_came_meanwhile_is_kept(tmp_path):
     assert tree(tmp_path) == {"model/mine": PRECIOUS.encode()}
 
 
-@pytest.mark.parametrize("content", [PRECIOUS, "precious\n", "line\nprecious", ""])
+@pytest.mark.parametrize("content", [PRECIOUS, "line\nprecious", ""])
 def test_a_lock_and_a_ledger_that_are_not_ours(content, tmp_path):
     (tmp_path / "run").mkdir()
     for name in ("run/_lock", "judgements.jsonl", "victim"):
@@ -257,55 +247,26 @@ def test_a_lock_and_a_ledger_that_are_not_ours(content, tmp_path):
 
 def test_a_run_begins_in_a_folder_of_its_own(tmp_path):
     (tmp_path / "mine").write_text(PRECIOUS)
-    with pytest.raises(UserError, match="holds mine"):
+    with refused("run_folder: holds another's file"):
         RunFolder(tmp_path, {"seed": 1})
     assert tree(tmp_path) == {"mine": PRECIOUS.encode()}
 
 
-def test_two_processes_cut_one_vocabulary(tmp_path):
-    from sozo.models.tiny import ensure_tiny
-
-    (tmp_path / "nouns.txt").write_text(
-        "\n".join(
-            ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
-        ),
-        "utf-8",
-    )
-    planted = tmp_path / "cut.partial"
-    planted.mkdir()
-    (planted / "mine").write_text(PRECIOUS)
-    command = [
-        sys.executable,
-        "recipes/cut_vocabulary.py",
-        str(ensure_tiny()),
-        "--output_dir",
-        str(tmp_path / "cut"),
-    ]
-    command += ["--nouns", str(tmp_path / "nouns.txt")]
-    both = warm.run_all([command, command], cwd=ROOT, env=environment())
-    assert all("Traceback" not in done.stderr for done in both), both
-    assert all(done.returncode in (0, 2) for done in both)
-    assert tree(planted) == {"mine": PRECIOUS.encode()}
-
-
 @pytest.mark.studies
 @pytest.mark.parametrize(
-    ("script", "flags", "planted"),
+    ("words", "planted"),
     [
-        ("-m", "sozo study recipes/tiny/reproduce.yaml --output {}", "study.txt"),
-        ("tests/gpu/check.py", "--part sft --output_dir {}", "models/mine"),
-        ("-m", "sozo table11 base={runs}/a --output {}", "result.md"),
+        ("study {root}/recipes/tiny/reproduce.yaml", "study.txt"),
+        ("table11 base={runs}/a", "result.md"),
     ],
 )
-def test_a_recipe_begins_in_a_folder_of_its_own(script, flags, planted, runs, tmp_path):
-    mine = tmp_path / "out" / planted
-    mine.parent.mkdir(parents=True)
-    mine.write_text(PRECIOUS)
-    words = flags.format(tmp_path / "out", runs=runs).split()
-    done = warm.run([sys.executable, script, *words], cwd=ROOT, env=environment())
-    assert done.returncode == 2, done.stderr
-    assert (
-        f"{tmp_path / 'out'}: holds {mine.relative_to(tmp_path / 'out').parts[0]} but no"
-        in done.stderr
-    )
-    assert tree(tmp_path / "out") == {planted: PRECIOUS.encode()}
+def test_a_study_begins_in_a_folder_of_its_own(words, planted, runs, tmp_path):
+    output = tmp_path / "out"
+    output.mkdir()
+    (output / planted).write_text(PRECIOUS)
+    words = words.format(root=ROOT, runs=runs).split()
+    done = sozo(*words, "--output", output)
+    assert done.returncode == 2
+    assert says(f"run_folder: holds {planted}", done.stderr)
+    unlock(output)
+    assert tree(output) == {planted: PRECIOUS.encode()}

@@ -4,12 +4,12 @@ import asyncio
 import re
 import sys
 import threading
-import time
 from contextlib import contextmanager
 
 import pytest
 
 from fakes import FakeJudge
+from http_server import wait_until
 from judge_server import VERDICT
 from sozo.data import parts, progress
 from sozo.data.processes import Processes
@@ -27,14 +27,13 @@ def quick(monkeypatch):
 def said(capsys):
     """The next line that is said."""
     capsys.readouterr()
-    deadline = time.monotonic() + 30
-    while not (text := capsys.readouterr().err):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    return text.splitlines()[-1]
+    lines = []
+    wait_until(lambda: lines.extend(capsys.readouterr().err.splitlines()) or lines)
+    return lines[-1]
 
 
 def test_a_line_says_what_came_what_failed_and_what_it_cost(quick, capsys):
+    threads = threading.active_count()
     with answers_bar("sampling m", 100, 10) as advance:
         assert said(capsys) == "sampling m: 10 of 100, time left not known"
         note(done=3, failed=1, cost=0.5)
@@ -47,19 +46,16 @@ def test_a_line_says_what_came_what_failed_and_what_it_cost(quick, capsys):
         assert re.search(r": 14 of 100, usable 50\.0%, 1 failed", said(capsys))
         advance(2, None)
         assert ": 16 of 100, usable 50.0%" in said(capsys)
-    time.sleep(0.2)
-    capsys.readouterr()
-    time.sleep(0.2)
-    assert not capsys.readouterr().err
+    assert threading.active_count() == threads  # nothing is told any more
 
 
 def test_a_line_that_is_being_written_at_the_end_comes_before_it(quick, monkeypatch):
-    written, writing = [], threading.Event()
+    written, writing, released = [], threading.Event(), threading.Event()
 
     class Slow:
         def write(self, text):
             writing.set()
-            time.sleep(0.2)
+            assert released.wait(30)
             written.append(text)
 
         def flush(self):
@@ -71,6 +67,7 @@ def test_a_line_that_is_being_written_at_the_end_comes_before_it(quick, monkeypa
     monkeypatch.setattr(sys, "stderr", Slow())
     with answers_bar("sampling m", 100):
         assert writing.wait(30)
+        threading.Timer(0.1, released.set).start()
     assert written
 
 
@@ -88,11 +85,13 @@ def test_a_note_is_of_the_innermost_and_one_of_nothing_is_lost(quick, capsys):
         note(done=1)
         with answers_bar("none", 5, quiet=True):
             note(done=1)
-        lines, deadline = "", time.monotonic() + 30
-        while not ("outer: 0 of 5" in lines and "inner: 2 of 5" in lines):
-            assert time.monotonic() < deadline, lines
-            time.sleep(0.01)
-            lines += capsys.readouterr().err
+        text = []
+
+        def both():
+            text.append(capsys.readouterr().err)
+            return all(f"{of} of 5" in "".join(text) for of in ("outer: 0", "inner: 2"))
+
+        wait_until(both)
 
 
 def test_a_judging_that_goes_on_counts_what_was_judged_before(quick, capsys, tmp_path):

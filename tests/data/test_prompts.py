@@ -7,7 +7,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.data.prompts import fill, prompt
 from sozo.data.prompts.form import PLAIN, PromptForm, read_form, settled_form
 from sozo.models.model_support import encode_prompt, encode_text
@@ -144,34 +144,23 @@ def test_a_model_is_asked_as_it_was_trained_unless_somebody_says_otherwise(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "row"),
     [
-        ("{", "chat_template_kwargs is not JSON"),
-        (
-            "[1]",
-            "chat_template_kwargs must be a mapping of names to values, not \\[1\\]",
-        ),
-        (
-            {"add_generation_prompt": False},
-            "add_generation_prompt is no argument of a model's template",
-        ),
+        ("{", "form: arguments that are no JSON"),
+        ("[1]", "form: arguments that are no mapping"),
+        ({"add_generation_prompt": False}, "form: no argument of a template"),
     ],
 )
-def test_arguments_that_cannot_be(arguments, message):
-    with pytest.raises(UserError, match=message):
+def test_arguments_that_cannot_be(arguments, row):
+    with refused(row):
         read_form(None, arguments)
 
 
 def test_a_form_that_the_model_does_not_know(tokenizer):
     tokenizer = build_tokenizer(["犬"])
     tokenizer.chat_template = "{{ raise_exception('System role not supported') }}"
-    with pytest.raises(
-        UserError,
-        match=r"refuses what it is given \(System role not supported\); leave out system",
-    ):
+    with refused("model_support: a template that refuses"):
         encode_text(tokenizer, "犬", FORM)
     tokenizer.chat_template = None
-    with pytest.raises(
-        UserError, match="need a chat template, and this model has none"
-    ):
+    with refused("model_support: a form without a template"):
         encode_text(tokenizer, "犬", FORM)

@@ -2,24 +2,24 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 
 import pytest
 
+from sentences import refused
 from sozo.data.errors import UserError, one_line_errors
 from sozo.data.record import folder_sha256
 from sozo.data.run_folder import RunFolder, _sha256, first_difference, unlock
 
 HOLDER = """
-import sys, time
+import sys
 from pathlib import Path
 from sozo.data.run_folder import RunFolder
 folder = RunFolder(Path(sys.argv[1]), {"seed": 1})
 folder.start({}, {})
 print("at work", flush=True)
-time.sleep(600)
+sys.stdin.read()
 """
 
 
@@ -28,6 +28,7 @@ def holder(tmp_path):
     """Another process at work in `tmp_path / "run"`."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLDER, tmp_path / "run"],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -35,6 +36,7 @@ def holder(tmp_path):
     yield process
     process.kill()
     process.wait()
+    process.stdin.close()
     process.stdout.close()
 
 
@@ -49,12 +51,11 @@ def test_a_second_process_gets_one_line_and_changes_nothing(
 ):
     run = tmp_path / "run"
     before = {path: path.read_bytes() for path in run.iterdir()}
-    message = rf"run: process {holder.pid} on .* is at work here; wait for it or end it"
-    with pytest.raises(UserError, match=message):
+    with refused("run_folder: another process is at work") as caught:
         RunFolder(run, {"seed": 1})
-    with pytest.raises(
-        UserError, match="seed = 1, but now it is 2"
-    ):  # the more useful answer
+    assert f"process {holder.pid} on" in str(caught.value)
+    # The more useful answer.
+    with refused("run_folder: another seed"):
         RunFolder(run, {"seed": 2})
     assert {path: path.read_bytes() for path in run.iterdir()} == before
     # Of launched processes only the first one asks for the lock; the others work under it.
@@ -62,10 +63,9 @@ def test_a_second_process_gets_one_line_and_changes_nothing(
     assert RunFolder(run, {"seed": 1}).begun
 
 
-@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
-def test_the_lock_of_a_dead_process_keeps_nobody_out(holder, tmp_path, end):
+def test_the_lock_of_a_dead_process_keeps_nobody_out(holder, tmp_path):
     run = tmp_path / "run"
-    holder.send_signal(end)
+    holder.kill()
     holder.wait()
     assert (run / "_lock").is_file()
     folder = RunFolder(run, {"seed": 1})
@@ -93,20 +93,18 @@ def test_a_new_run_is_locked_from_its_start_and_a_finished_one_only_read(
     (tmp_path / "run" / "metrics.json").write_text(
         '{"mean": 1.0}'
     )  # as if the other process had just ended its work
-    before = sorted(path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir())
+    before = {path: path.read_bytes() for path in (tmp_path / "run").iterdir()}
     assert RunFolder(tmp_path / "run", {"seed": 1}).metrics() == {"mean": 1.0}
-    assert (
-        sorted(path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir())
-        == before
-    )
-    with pytest.raises(UserError, match="is at work here"):
+    after = {path: path.read_bytes() for path in (tmp_path / "run").iterdir()}
+    assert after == before
+    with refused("run_folder: another process is at work"):
         RunFolder(tmp_path / "run", {"seed": 1}).reopen()
 
 
 def test_who_began_between_our_look_and_our_lock_is_noticed(tmp_path):
     ours = RunFolder(tmp_path / "run", {"seed": 1})
     RunFolder(tmp_path / "run", {"seed": 2}).start({}, {})
-    with pytest.raises(UserError, match="seed = 2, but now it is 1"):
+    with refused("run_folder: another seed, begun meanwhile"):
         ours.start({}, {})
 
 
@@ -159,9 +157,7 @@ def test_a_mistake_is_one_line_and_a_bug_is_not(capsys):
         raise ValueError("a bug")
 
 
-@pytest.mark.parametrize(
-    "password", ["secret", "a secret", 'a"secret', "se@cret", "se/cret", "ひ%20secret"]
-)
+@pytest.mark.parametrize("password", ["a secret", 'a"secret', "se@cret", "se/cret"])
 def test_an_addresss_password_is_in_no_record_and_no_message(
     tmp_path, capsys, password
 ):
@@ -191,19 +187,6 @@ def test_an_addresss_password_is_in_no_record_and_no_message(
     assert "{'judge_base_url': 'http://host/v1'}: no" in capsys.readouterr().err
 
 
-def test_what_a_kill_left_half_written_is_removed_at_the_end(tmp_path):
-    folder = RunFolder(tmp_path / "run", {})
-    folder.start({}, {})
-    half, theirs = (
-        tmp_path / "run" / name
-        for name in (".metrics.json.77-0123abcd.tmp", ".notes.tmp")
-    )
-    for path in (half, theirs):
-        path.write_text("{")
-    folder.finish({"n": 1})
-    assert (half.exists(), theirs.exists()) == (False, True)
-
-
 def test_what_a_killed_write_left_goes_when_the_run_is_finished(tmp_path):
     run = RunFolder(tmp_path / "run", {"seed": 1})
     run.start({}, {})
@@ -231,7 +214,7 @@ def test_a_finished_run_is_not_taken_for_that_of_a_model_trained_on(tmp_path):
     (model / "README.md").write_text("results")  # a card is no model
     again()
     (model / "weights").write_text("new")
-    with pytest.raises(UserError, match="a run from before the model's folder changed"):
+    with refused("run_folder: a model trained on"):
         again()
 
 

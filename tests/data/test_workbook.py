@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.data.foreign import MOST_SHARED
 from sozo.data.sheet import read_sheet
 from sozo.data.workbook import read_workbook
@@ -38,9 +38,7 @@ def test_cells_are_what_they_say_where_they_stand(tmp_path):
 def test_one_of_several_sheets_is_named(tmp_path):
     path = workbook(tmp_path / "a.xlsx", 前=[HEADS], 後=[[cell("A1", "x")]])
     for name in (None, "中"):
-        with pytest.raises(
-            UserError, match="has the sheets 前, 後; name one by --sheet"
-        ):
+        with refused("workbook: several sheets"):
             read_workbook(path, name)
     assert read_workbook(path, "後") == [["x"]]
 
@@ -49,12 +47,11 @@ def test_what_is_no_workbook_is_refused_in_one_line(tmp_path):
     path = tmp_path / "a.xlsx"
     for content in (b"", b"PK", b"id,word\n1,x\n", b"\xd0\xcf\x11\xe0" * 200):
         path.write_bytes(content)
-        with pytest.raises(UserError, match="not an Excel file to be read") as error:
+        with refused("workbook: no Excel file"):
             read_workbook(path)
-        assert "\n" not in str(error.value)
     with zipfile.ZipFile(path, "w") as packed:
         packed.writestr("a.txt", "x")
-    with pytest.raises(UserError, match="not an Excel file to be read"):
+    with refused("workbook: an archive of something else"):
         read_workbook(path)
 
 
@@ -63,7 +60,7 @@ def test_a_workbook_that_would_fill_the_memory_is_refused(tmp_path):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         packed.writestr("xl/worksheets/sheet1.xml", " " * (65 << 20))
     assert path.stat().st_size < 100_000
-    with pytest.raises(UserError, match="unpacks to more than"):
+    with refused("workbook: unpacks to much"):
         read_workbook(path)
     # Two cells a sheet's length apart; columns without end; places that a reader would have to count.
     for row in (
@@ -74,7 +71,7 @@ def test_a_workbook_that_would_fill_the_memory_is_refused(tmp_path):
         ["<c " * 300_000],
         ["<c " + 'r="A1" ' * 300_000],
     ):
-        with pytest.raises(UserError, match="larger than tables of people"):
+        with refused("workbook: cells far apart"):
             read_workbook(workbook(path, 回答=[row]))
     # One long text that all cells share.
     cells = [cell(f"A{k}", "<v>0</v>", 't="s"') for k in range(1, 1001)]
@@ -82,7 +79,7 @@ def test_a_workbook_that_would_fill_the_memory_is_refused(tmp_path):
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as packed:
         text = "x" * (MOST_SHARED // 1000 + 1)
         packed.writestr("xl/sharedStrings.xml", f"<sst><si><t>{text}</t></si></sst>")
-    with pytest.raises(UserError, match="larger than tables of people"):
+    with refused("workbook: cells far apart"):
         read_workbook(path)
 
 
@@ -95,5 +92,5 @@ def test_what_is_read_is_what_was_checked(tmp_path):
     at = content.rindex(size.to_bytes(4, "little"))
     content[at : at + 4] = (10).to_bytes(4, "little")
     path.write_bytes(content)
-    with pytest.raises(UserError, match="not an Excel file to be read"):
+    with refused("workbook: a size that is understated"):
         read_workbook(path)

@@ -19,15 +19,10 @@ NAV = re.findall(
     r"[\w./-]+\.md\b", CONFIG.partition("\nnav:")[2].partition("\ntheme:")[0]
 )
 INDEX = (ROOT / "docs" / "README.md").read_text("utf-8")
-# Names that a reader searches -> the page whose heading they are.
+# A name that a reader searches -> the page whose heading it is.
 WANTED = {
     "sozo.rewards.make_dat_reward": "sozo.rewards",
-    "sozo.rewards.dat_reward": "sozo.rewards",
-    "sozo.rewards.SeenAnswers": "sozo.rewards",
     "sozo.tasks.task.Task": "sozo.tasks.task",
-    "sozo.tasks.task.Item": "sozo.tasks.task",
-    "sozo.scoring.measure.Measure": "sozo.scoring.measure",
-    "sozo.scoring.second_encoder.SecondEncoder": "sozo.scoring.second_encoder",
     "sozo.scoring.distance.mean_pairwise_distance": "sozo.scoring.distance",
 }
 

@@ -10,13 +10,16 @@ import pytest
 import yaml
 from typer.main import get_command
 
-from documents import PAGES, ROOT, SHELL, blocks, commands, name_of, parse_only
+from documents import PAGES, ROOT, SHELL, blocks, commands, name_of
 from fakes import AXES, list_text
 from shipped import METHODS, ON_CPU
 from sozo.data.schema import write_columns
 from sozo.eval.cli import make_app
+from sozo.eval.draw import PAPER_ANSWERS, TRIALS
 from sozo.eval.flags import expand_flags, list_flags
+from sozo.rewards.integrations.serve import MOST_COMPLETIONS
 from sozo.scoring.endpoint.profile import Profile, read_profile
+from sozo.tasks import task_type
 from sozo.training.config import parse
 from sozo.training.grpo import checked_entries
 
@@ -53,95 +56,16 @@ SOZO = [
 ]
 EVAL = [words for words in SOZO if words[0] != "train"]
 TRAINING = [words[1:] for words in SOZO if words[0] == "train"]
-SCRIPT_RUNS = [
-    (Path(word).name, words[k + 1 :])
+TRAINING += [
+    [Path(word).name.removesuffix("_dat.py"), *words[k + 1 :]]
     for words in SHELL
     for k, word in enumerate(words)
-    if re.fullmatch(r"recipes/\w+\.py", word)
-]
-TRAINING += [
-    [script.removesuffix("_dat.py"), *words]
-    for script, words in SCRIPT_RUNS
-    if script.endswith("_dat.py")
+    if re.fullmatch(r"recipes/\w+_dat\.py", word)
 ]
 # README.md's runs from a wheel (tests/house/test_wheel.py).
 PYTHON = [
     (name_of(path), block) for path in PAGES[1:] for block in blocks(path, "python")
 ]
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=name_of)
-def test_a_page_begins_with_whom_it_is_for(path):
-    title, opening = path.read_text("utf-8").split("\n\n")[:2]
-    assert title.startswith("# ")
-    assert opening.startswith("This page is for ")
-
-
-# Words of the glossary that are also words of everyday English are no links.
-EVERYDAY = {
-    "Score",
-    "Reward",
-    "Target",
-    "Seed",
-    "Interval",
-    "Base",
-    "Categories",
-    "Different words",
-    "Judge",
-}
-EVERYDAY |= {"Endpoint", "Hub", "Extra", "Stand-in"}
-TERMS = re.findall(
-    r"^- \*\*([^*,]+)\*\*",
-    (ROOT / "docs" / "glossary.md").read_text("utf-8"),
-    re.MULTILINE,
-)
-TERMS = [term for term in TERMS if term not in EVERYDAY | {"Usable list"}]
-NO_TERMS = (
-    "glossary.md",
-    "README.md",
-    "layout.md",
-    "published-check.md",
-)  # what explains them, lists, tables
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        path
-        for path in sorted((ROOT / "docs").glob("*.md"))
-        if path.name not in NO_TERMS
-    ],
-    ids=name_of,
-)
-def test_a_term_is_a_link_at_its_first_use(path):
-    text = re.sub(
-        r"^ *```.*?^ *```$|^#.*?$|^    .*?$|`[^`\n]*`",
-        "",
-        path.read_text("utf-8"),
-        flags=re.M | re.S,
-    )
-    links = [match.span() for match in re.finditer(r"\[[^\]]*\]\([^)]*\)", text)]
-    for term in (term for term in TERMS if f"{term.lower()}.md" != path.name):
-        kind = 0 if re.search("[A-Z]{2}", term) else re.IGNORECASE
-        use = re.search(rf"(?<![\w-]){re.escape(term)}s?(?![\w-])", text, kind)
-        assert use is None or any(start <= use.start() < end for start, end in links), (
-            term,
-            text[use.start() :][:60],
-        )
-
-
-@pytest.mark.parametrize(
-    "path", [ROOT / "README.md", ROOT / "README_ja.md"], ids=name_of
-)
-def test_the_readme_is_short(path):
-    text = path.read_text("utf-8")
-    assert len(text.splitlines()) <= 130
-    read = re.sub(
-        r"^```.*?^```$|\]\([^)]*\)", "", text, flags=re.MULTILINE | re.DOTALL
-    )  # no code, no addresses
-    assert (
-        sum(bool(re.search(r"\w", word)) for word in re.split(r"[\s|]+", read)) <= 1000
-    )
 
 
 def test_there_is_something_to_check():
@@ -173,16 +97,6 @@ def test_a_training_parses(words, monkeypatch):
         del words[(of := words.index("server")) - 1 : of + 1]
     words = [word for word in words if word != "--dry-run"]
     assert parse(*METHODS[method], [*words, *ON_CPU])
-
-
-@pytest.mark.parametrize(
-    ("script", "words"),
-    [(name, words) for name, words in SCRIPT_RUNS if not name.endswith("_dat.py")],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_a_script_parses(script, words, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    parse_only(ROOT / "recipes" / script, words, monkeypatch)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
@@ -271,3 +185,21 @@ def test_yaml_is_taken(block, monkeypatch, tmp_path):
     script, training, _ = parse(*METHODS["grpo"], ["--config", "grpo.yaml", *ON_CPU])
     for entry in checked_entries(script, training):
         assert entry.rewards
+
+
+@pytest.mark.suite
+def test_pages_say_the_code_s_defaults():
+    dat, jcq, sat, sipen = map(task_type, ("dat", "jcq", "sat", "sipen"))
+    limits = [kind.max_new_tokens for kind in (dat, jcq, sat)]
+    for page, said in (
+        ("dat.md", f"until {TRIALS} answers are"),
+        ("dat.md", f"asks it {PAPER_ANSWERS:,} times"),
+        ("dat.md", f"--num-answers {PAPER_ANSWERS} "),
+        ("frontier.md", f"the paper's {PAPER_ANSWERS:,} were"),
+        ("endpoints.md", "up to {:,}, {:,} and {:,} tokens".format(*limits)),
+        ("vllm.md", f"limit of {jcq.max_new_tokens:,} tokens"),
+        ("sipen.md", f"(temperature {sipen.temperature:g})"),
+        ("sipen.md", f"stops after {sipen.max_new_tokens} tokens"),
+        ("integrations.md", f"{MOST_COMPLETIONS:,} completions"),
+    ):
+        assert said in (ROOT / "docs" / page).read_text("utf-8"), f"{page}: {said}"

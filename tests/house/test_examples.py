@@ -3,15 +3,13 @@
 import doctest
 import json
 import os
-import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from examples import encoder, generator, reward, task
 
-import warm
+from command_line import sozo
 from fakes import AXES, FakeNouns, axis_encoder, list_text, read_answer_table
 from joined import declare
 from sozo.models.nouns import RandomNouns
@@ -23,8 +21,7 @@ EXAMPLES = (task, reward, encoder, generator)
 
 
 @pytest.mark.parametrize("module", EXAMPLES, ids=lambda module: module.__name__)
-def test_an_example_is_short_and_true(module):
-    assert len(Path(module.__file__).read_text("utf-8").splitlines()) <= 70
+def test_an_example_is_true(module):
     assert doctest.testmod(module).failed == 0
 
 
@@ -36,18 +33,8 @@ def test_the_task_is_a_command(tmp_path):
     ]
     answers = tmp_path / "answers.jsonl"
     answers.write_text("".join(json.dumps(row) + "\n" for row in texts), "utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "sozo",
-        "score",
-        "acrostic",
-        answers,
-        "--output",
-        tmp_path / "a",
-    ]
-    environment = os.environ | {"SOZO_TASKS": "examples.task.Acrostic"}
-    done = warm.run(command, cwd=ROOT, env=environment)
+    words = ["score", "acrostic", answers, "--output", tmp_path / "a"]
+    done = sozo(ROOT, *words, SOZO_TASKS="examples.task.Acrostic")
     assert done.returncode == 0, done.stderr
     assert "acrostic\n" in done.stdout
     metrics = json.loads((tmp_path / "a" / "metrics.json").read_bytes())
@@ -121,11 +108,10 @@ def test_a_package_can_name_the_generator_as_it_is(tmp_path):
     )
     texts = tmp_path / "texts.txt"
     texts.write_text("1. 犬\n2. 猫\n", "utf-8")
-    words = ("--model", texts, "--backend", "lines", "--tasks", "acrostic")
-    command = [sys.executable, "-m", "sozo", "run", *words, "--output", tmp_path / "r"]
+    words = ["--model", texts, "--backend", "lines", "--tasks", "acrostic"]
     places = os.pathsep.join([os.environ["PYTHONPATH"], str(ROOT), str(package)])
     environment = {"SOZO_TASKS": "examples.task.Acrostic", "PYTHONPATH": places}
-    done = warm.run(command, cwd=ROOT, env=os.environ | environment)
+    done = sozo(ROOT, "run", *words, "--output", tmp_path / "r", **environment)
     assert done.returncode == 0, done.stderr
     (folder,) = (tmp_path / "r").glob("*/acrostic")
     rows = list(read_answer_table(folder))
@@ -157,18 +143,3 @@ def test_the_generator_is_better_than_what_it_asks():
     ]
     assert usable[0] < usable[1]
     assert best.describe()["of"] == nouns.describe()
-
-
-def test_the_example_of_a_page_has_numbers_in_every_table_and_says_who_judged():
-    page = (ROOT / "examples" / "evaluation.html").read_text("utf-8")
-    assert "JCQ was graded by a script" in page.split("</h1>", 1)[0]
-    tables = re.findall(r"<tbody>(.*?)</tbody>", page, re.DOTALL)
-    assert len(tables) > 8
-    for table in tables:
-        cells = [
-            re.sub("<[^>]*>", "", cell)
-            for cell in re.findall(r"<td[^>]*>(.*?)</td>", table, re.DOTALL)
-        ]
-        assert sum(cell.strip() not in ("", "–") for cell in cells) >= len(cells) / 2
-    assert page.count("<figcaption>") == page.count('role="img"') > 2
-    assert not re.search(r"/(root|home|work|tmp)/", page)

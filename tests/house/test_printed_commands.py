@@ -1,7 +1,7 @@
 """What README, docs and recipes print is run as printed, but for the substitutions of `printed_commands.yaml`.
 
-A command is judged by its exit status and by what it prints. In `make test`: the READMEs' and one of each page; all in
-`make test-slow`.
+A command is judged by its exit status and by what it prints. In `make test`: the READMEs' and one of each kind that pages
+begin with; all in `make test-slow`.
 """
 
 import csv
@@ -10,6 +10,7 @@ import re
 import shlex
 import shutil
 import sys
+import threading
 from itertools import chain
 from pathlib import Path
 
@@ -83,22 +84,20 @@ def first_match(table, line):
     )
 
 
-def marked(page, line, pages_begun):
-    """The command as a test's parameter: slow, but for the READMEs' and a page's first one that is run at all."""
+def marked(page, line, begun):
+    """The command as a test's parameter: slow, but for the READMEs' and a page's first one of a kind that is new."""
     reason = first_match(TABLE["not_run"], line)
-    fast = page.startswith("README") or (
-        page not in pages_begun and page.startswith(("docs/", "CONTRIB"))
+    if reason:
+        return pytest.param(
+            line, id=f"{page}: {line}", marks=pytest.mark.skip(reason=reason)
+        )
+    kind = " ".join(line.split()[:2])
+    of_docs = page.startswith(("docs/", "CONTRIB")) and not {page, kind} & begun
+    begun.update((page, kind))
+    slow = not (page.startswith("README") or of_docs)
+    return pytest.param(
+        line, id=f"{page}: {line}", marks=[pytest.mark.slow] if slow else []
     )
-    if reason is None:
-        pages_begun.add(page)
-    marks = (
-        [pytest.mark.skip(reason=reason)]
-        if reason
-        else []
-        if fast
-        else [pytest.mark.slow]
-    )
-    return pytest.param(line, id=f"{page}: {line}", marks=marks)
 
 
 BEGUN = set()
@@ -118,8 +117,6 @@ def judge():
         )
 
     with JudgeServer(reply) as server:
-        import threading
-
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server
         server.shutdown()

@@ -19,7 +19,8 @@ from fakes import list_text
 
 pytestmark = pytest.mark.studies  # of the whole repository
 
-ROOMS = (
+# Names that a user's own packages and modules may have.
+TAKEN = [
     "data",
     "scoring",
     "tasks",
@@ -29,12 +30,8 @@ ROOMS = (
     "eval",
     "suite",
     "studies",
-)
-TAKEN = (
-    *ROOMS,
-    "generate",
     "recipes",
-)  # names that a user's own packages and modules may have
+]
 WORDS = ["犬", "理論", "海", "机", "法律", "音楽", "鉄", "怒り", "数学", "花"]
 SNIPPET = """
 import sys
@@ -237,6 +234,7 @@ def test_a_copy_whose_links_became_files_is_refused(checkout, tmp_path):
         assert "must be a link to a folder and is a plain file" in done.stderr
 
 
+@pytest.mark.launches
 def test_the_wheel_and_readmes_lines_work_beside_names_of_the_users(wheel, elsewhere):
     # Its own environment without this checkout; the packages it needs are lent by this one.
     with zipfile.ZipFile(wheel) as archive:

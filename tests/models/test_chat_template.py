@@ -170,8 +170,9 @@ def sampled(model, fed, **settings):
     return asked
 
 
-@pytest.mark.parametrize("system", [None, SYSTEM])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("method", "system"), [("sft", SYSTEM), ("dpo", None), ("grpo", SYSTEM)]
+)
 def test_what_is_trained_is_what_is_asked(method, system, qwen, fed, tmp_path):
     tokenizer = AutoTokenizer.from_pretrained(qwen)
     asked = ASKED.format(system=system or DEFAULT, question=prompt("dat"))

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import rank_nouns
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.data.nouns import tiny_nouns
 from sozo.data.prompts import prompt
 from sozo.models.tiny import ensure_tiny
@@ -90,7 +90,7 @@ def test_the_nouns_of_fewest_tokens_and_then_of_the_most_frequent_ones(monkeypat
     assert frequent_nouns(unknown, "ja", 99) == sorted(NOUNS)
     for noun in NOUNS[:3]:
         given.pop(noun)
-    with pytest.raises(UserError, match="can spell 9 of 13 nouns of ja, and a list"):
+    with refused("known_nouns: fewer nouns than a list has"):
         frequent_nouns(unknown, "ja", 2500)
 
 
@@ -99,7 +99,7 @@ def test_no_english_noun_that_is_another_part_of_speech_and_of_tiny_its_own(tiny
     assert set(frequent_nouns(tokenizer, "ja", 99)) < set(tiny_nouns())
     english = known_nouns.checked_nouns("en")
     assert {"umbrella", "run"} < set(english)
-    with pytest.raises(UserError, match="can spell 0 of 12,"):
+    with refused("known_nouns: a Japanese model's English nouns"):
         frequent_nouns(tokenizer, "en", 99)
 
 
@@ -161,9 +161,9 @@ def test_nouns_of_more_tokens_are_left_out(monkeypatch, capsys, tmp_path):
 
 def test_what_cannot_be_is_one_line(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(known_nouns, "read_nouns", lambda name, language: NOUNS)
-    with pytest.raises(UserError, match="--first 13: give 10 to 12"):
+    with refused("rank_nouns: more than there are"):
         run(monkeypatch, capsys, "--output_dir", tmp_path / "a", "--first", 13)
-    with pytest.raises(UserError, match="dtype"):
+    with refused("rank_nouns: a half precision"):
         run(
             monkeypatch,
             capsys,

@@ -8,7 +8,7 @@ from tokenizers.models import BPE
 from tokenizers.normalizers import NFC
 from transformers import PreTrainedTokenizerFast
 
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.models.likelihood import bits_per_character
 from sozo.models.weights import load_model
 
@@ -126,7 +126,7 @@ def test_numbers_that_are_none_are_an_error_with_its_remedy(loaded):
     try:
         with torch.no_grad():
             head[9] = math.nan
-        with pytest.raises(UserError, match="not finite; try --dtype float32"):
+        with refused("likelihood: numbers that are none"):
             bits_per_character(model, tokenizer, lists(tokenizer, 2))
     finally:
         with torch.no_grad():
@@ -140,5 +140,5 @@ def test_a_tokenizer_that_begins_no_text_is_told_so(loaded):
         __call__ = staticmethod(lambda text, **_: {"input_ids": [3] * len(text)})
         bos_token_id = eos_token_id = unk_token_id = None
 
-    with pytest.raises(UserError, match="neither a BOS nor an EOS token"):
+    with refused("likelihood: nothing begins a text"):
         bits_per_character(model, Bare(), ["a"])

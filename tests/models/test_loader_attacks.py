@@ -120,23 +120,6 @@ def refused_or_itself(folder, right, *named):
         assert all(name in said for name in (str(folder), *named))
 
 
-def counted(line, keys):
-    """Whether a line says how many of these keys, or of the layers or modules that they belong to, and names one."""
-    modules = {
-        re.sub(r"(\.lora_.*|\.weight|\.bias)$", "", key).removeprefix(
-            "base_model.model."
-        )
-        for key in keys
-    }
-    numbers = {
-        int(number.replace(",", ""))
-        for number in re.findall(r"(?<![\w.])\d[\d,]*(?![\w.])", line)
-    }
-    layers = {re.findall(r"layers\.\d+", key)[0] for key in keys if "layers." in key}
-    sizes = {len(keys), len(modules), len(layers)}
-    return bool(numbers & sizes) and any(module in line for module in modules)
-
-
 # Adapters that do not fit their base, or in part
 
 
@@ -193,12 +176,8 @@ CHANGES = {
 def test_an_adapter_whose_keys_do_not_fit_is_refused(case, bases, tmp_path):
     adapter(bases / "tied", tmp_path / "a")
     file = tmp_path / "a" / "adapter_model.safetensors"
-    before = load_file(file)
     rewrite(file, CHANGES[case])
-    after = load_file(file)
-    line = refusal(tmp_path / "a")
-    lost, stray = before.keys() - after.keys(), after.keys() - before.keys()
-    assert counted(line, lost) or counted(line, stray), line
+    assert re.search(r"\d of .* such as \S*layers\.\d", refusal(tmp_path / "a"))
     assert refusal(tmp_path / "a", load_adapter)
 
 
@@ -294,25 +273,23 @@ def spread(weights, folder, lost=None):
 
 
 @pytest.mark.parametrize(
-    ("change", "over"),
+    ("change", "count", "over"),
     [
-        (kept(r"^(?!.*layers\.1\.input_layernorm)"), "base"),
-        (kept("^(?!lm_head)"), "adapter"),
-        (kept(r"^(?!.*layers\.1)"), "adapter"),
-        (prefixed("model.layers", "model.language_model.layers"), "base"),
+        (kept(r"^(?!.*layers\.1\.input_layernorm)"), 1, "base"),
+        (kept("^(?!lm_head)"), 1, "adapter"),
+        (kept(r"^(?!.*layers\.1)"), 9, "adapter"),
+        (prefixed("model.layers", "model.language_model.layers"), 18, "base"),
     ],
     ids=["a layer's norm", "the head", "half of the layers", "a multimodal class"],
 )
-def test_a_base_with_missing_weights_is_refused(change, over, bases, tmp_path):
+def test_a_base_with_missing_weights_is_refused(change, count, over, bases, tmp_path):
     base = shutil.copytree(bases / "untied", tmp_path / "base")
     if over == "adapter":
         adapter(base, tmp_path / "a")
-    before = load_file(base / WEIGHTS)
     rewrite(base / WEIGHTS, change)
-    lost = before.keys() - load_file(base / WEIGHTS).keys()
     line = refusal(tmp_path / "a" if over == "adapter" else base)
     assert str(base) in line
-    assert counted(line, lost), line
+    assert re.search(rf"\b{count} of its weights .* such as", line), line
 
 
 @pytest.mark.parametrize(

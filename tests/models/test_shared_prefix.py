@@ -15,8 +15,8 @@ from transformers import (
     LlamaForCausalLM,
 )
 
-from small_models import SMALL, gemma, llama, peaked, qwen, uniforms
-from sozo.data.errors import UserError
+from sentences import refused
+from small_models import SMALL, gemma, llama, uniforms
 from sozo.data.prompts import prompt
 from sozo.models import shared_prefix
 from sozo.models.model_support import end_tokens, why_not_shared
@@ -32,55 +32,7 @@ DAT = prompt("dat")
 PROMPT = [5, 9, 3, 7, 7, 2]
 
 
-@pytest.mark.parametrize("make", [llama, qwen, gemma])
-@pytest.mark.parametrize(("slots", "check_every"), [(3, 1), (64, 1), (3, 4)])
-@pytest.mark.parametrize("alike", [False, True])
-def test_logits_are_those_of_a_full_forward(
-    make, slots, check_every, alike, monkeypatch
-):
-    model, seen, computed = peaked(make) if alike else make(), [], []
-
-    def recording(logits, random, temperature, which=None):
-        computed.append(len(logits))
-        rows = logits if which is None else logits[which]
-        seen.extend(zip(rows.clone(), random.tolist(), strict=True))
-        return draw(logits, random, temperature, which)
-
-    monkeypatch.setattr(shared_prefix, "draw", recording)
-    n = 60 if alike else 10
-    random = uniforms(n, 12)
-    rows = sample_tokens(
-        model, PROMPT, random, ends=range(60), slots=slots, check_every=check_every
-    )
-    assert (
-        len({len(row) for row in rows}) > 2
-    )  # rows end at different times, and others take their place
-    # Where all rows have a slot, every equal history is computed once.
-    histories = [
-        len({tuple(row[:t]) for row in rows if len(row) > t}) for t in range(12)
-    ]
-    if slots == 64 and check_every == 1:
-        assert computed == [count for count in histories if count]
-    assert not alike or (1 < histories[1] < n / 2 and histories[2] < n)
-    logits_of = {u: logits for logits, u in seen}
-    for row, numbers in zip(rows, random.tolist(), strict=True):
-        with torch.no_grad():
-            full = model(input_ids=torch.tensor([PROMPT + row])).logits[
-                0, len(PROMPT) - 1 : -1
-            ]
-        ours = torch.stack([logits_of[u] for u in numbers[: len(row)]])
-        assert torch.allclose(ours, full, atol=1e-3)
-        assert (
-            draw(full, torch.tensor(numbers[: len(row)], dtype=torch.float64)).tolist()
-            == row
-        )
-    if check_every == 1:
-        assert len(seen) == sum(
-            map(len, rows)
-        )  # nothing was computed for rows that had ended
-
-
-@pytest.mark.parametrize("make", [llama, qwen, gemma])
+@pytest.mark.parametrize("make", [llama, gemma])
 def test_float32_weights_under_bfloat16_autocast_as_accelerate_wraps_them(
     make, monkeypatch
 ):
@@ -136,7 +88,7 @@ def test_rows_end_where_they_should():
     assert sample_tokens(model, PROMPT, random[:0], ends=[]) == []
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.7, 2.0])
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
 def test_the_draw_inverts_the_cumulative_distribution(temperature):
     torch.manual_seed(2)
     logits, random = (
@@ -204,7 +156,7 @@ def test_what_cannot_be_shared_is_refused_and_generated_plainly(tokenizer):
     assert "caps" in why_not_shared(gemma2, 20)
     assert "window of 64" in why_not_shared(gemma(), 65)
     assert why_not_shared(gemma(), 64) is None
-    with pytest.raises(UserError, match="Gemma2ForCausalLM cannot share"):
+    with refused("shared_prefix: a model that cannot share"):
         sample_tokens(gemma2, PROMPT, uniforms(2, 3), ends=[])
     generator = TransformersGenerator(gemma2, tokenizer, max_new_tokens=4, slots=2)
     assert generator.describe()["sampler"].startswith("model.generate (it caps")
@@ -221,17 +173,6 @@ def tokenizer():
     return build_tokenizer(["犬", "猫", "水"])
 
 
-def test_a_tokenizer_without_a_chat_template_gets_the_plain_prompt(tokenizer):
-    tokenizer.chat_template = None
-    generator = TransformersGenerator(
-        llama(vocab_size=len(tokenizer), eos_token_id=1), tokenizer, max_new_tokens=6
-    )
-    completions = generator.answer([DAT] * 30, seed=0, batch=0)
-    assert {c.finish_reason for c in completions} <= {"stop", "length"}
-    assert generator.answer([DAT] * 10, seed=0, batch=0) == completions[:10]
-    assert generator.answer([DAT] * 10, seed=0, batch=1) != completions[:10]
-
-
 def test_what_ends_a_answer_is_the_models_and_the_tokenizers(tokenizer):
     model = llama(vocab_size=len(tokenizer), eos_token_id=1)
     for told, ends in ((None, [1]), (1, [1]), (5, [1, 5]), ([7, 5], [1, 5, 7])):
@@ -242,9 +183,7 @@ def test_what_ends_a_answer_is_the_models_and_the_tokenizers(tokenizer):
 def test_a_broken_model_is_one_line(tokenizer):
     model = llama(vocab_size=len(tokenizer), eos_token_id=1)
     model.lm_head.weight.data.fill_(torch.nan)
-    with pytest.raises(
-        UserError, match="broken one: the model's logits are not finite"
-    ):
+    with refused("transformers_model: logits are not finite"):
         TransformersGenerator(model, tokenizer, name="broken one").answer(
             [DAT] * 2, seed=0, batch=0
         )
@@ -296,11 +235,11 @@ def test_a_rollout_is_a_function_of_seed_and_step(tokenizer):
     )
     trainer = FakeTrainer(model, tokenizer)
     trainer.is_fsdp_enabled = True
-    with pytest.raises(UserError, match="sampler: trl"):
+    with refused("transformers_model: a rollout under FSDP"):
         SharedPrefixRollout(temperature=1.0, max_new_tokens=6, seed=0)(prompts, trainer)
     trainer.is_fsdp_enabled = False
     model.lm_head.weight.data.fill_(torch.nan)
-    with pytest.raises(UserError, match=r"step 1: .*not finite.*lower learning_rate"):
+    with refused("transformers_model: a rollout of a broken model"):
         SharedPrefixRollout(temperature=1.0, max_new_tokens=6, seed=0)(prompts, trainer)
 
 
@@ -316,9 +255,7 @@ def test_slots_are_as_many_as_memory_holds():
     ]
 
 
-@pytest.mark.parametrize(
-    "prompts", [[DAT] * 3, [DAT, f"{DAT}犬"], [DAT, DAT, f"{DAT}犬 海"]]
-)
+@pytest.mark.parametrize("prompts", [[DAT] * 3, [DAT, DAT, f"{DAT}犬 海"]])
 def test_an_answer_ends_where_the_models_window_ends(prompts, capsys):
     tokenizer = build_tokenizer(["犬", "海"])
     model = llama(
@@ -354,10 +291,7 @@ def test_the_window_of_learned_positions_and_a_prompt_that_fills_it():
     assert {
         c.finish_reason for c in generator.answer([DAT, f"{DAT}犬"], seed=0, batch=0)
     } <= {"stop", "length"}
-    with pytest.raises(
-        UserError,
-        match=r"gpt: a prompt of \d+ tokens fills the model's window of 6; take a model",
-    ):
+    with refused("model_support: a prompt fills the window"):
         generator.answer(["1. 犬\n2. 犬\n3. 犬\n4. 犬\n5. 犬"], seed=0, batch=0)
 
 

@@ -1,4 +1,4 @@
-"""Finished runs whose numbers are equal on every machine (test_frozen_findings.py): no model, no weights, no clock.
+"""Finished runs whose numbers are equal on every machine (freeze.py): no model, no weights, no clock.
 
 Chance is Python's `random()` and vectors have components of 0 and a quarter, so that each product is exact whatever
 adds it up. Answers go through the real tasks: their scorers, judging, `metrics.json`. Nothing here is to be changed

@@ -75,7 +75,7 @@ SCRIPTS = sorted(
 OF_TESTS = {
     "tests/gpu/check.py",
     "tests/house.py",
-    "tests/frozen/test_frozen_findings.py",
+    "tests/frozen/freeze.py",
 }
 WITHOUT_FLAGS = {
     "benchmarks/coverage_table.py",

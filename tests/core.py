@@ -12,11 +12,14 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-# Each room above the core, its link and its tests.
-ABOVE = tuple(
-    name
-    for room in ("suite", "studies")
-    for name in (f"{room}/", f"src/sozo/{room}", f"tests/{room}/")
+# Each room above the core, its link and its tests; what is frozen is of all rooms.
+ABOVE = (
+    "tests/frozen/",
+    *(
+        name
+        for room in ("suite", "studies")
+        for name in (f"{room}/", f"src/sozo/{room}", f"tests/{room}/")
+    ),
 )
 
 

@@ -5,8 +5,6 @@ import json
 import freeze
 import pytest
 
-pytestmark = [pytest.mark.studies, pytest.mark.suite]
-
 
 @pytest.mark.parametrize("name", freeze.PARTS)
 def test_nothing_has_moved(name, tmp_path):

@@ -16,7 +16,7 @@ import frozen_training
 import pytest
 from frozen_training import METHODS, digest, prepare, trained
 
-pytestmark = [pytest.mark.slow, pytest.mark.studies, pytest.mark.suite]
+pytestmark = pytest.mark.slow
 FROZEN = Path(__file__).parent
 ROOT = FROZEN.parents[1]
 # Dies as it begins the third step, when the checkpoint of the second is whole.

@@ -23,9 +23,13 @@ MOST_SHOWN = 40
 Values = dict[str, Any]
 
 
+REPORTS = (
+    *("dat", "dat-seeds", "dat-seeds-paired", "dat-encoders", "dat-olson"),
+    *("jcq", "jcq-judges", "jcq-trial", "sat", "sipen", "pbig", "hivemind", "mixed"),
+)
 # Part -> the module that computes it, which is imported when the part is asked for.
 PARTS = {
-    "reports": "frozen_reports",
+    **{f"report-{name}": "frozen_reports" for name in REPORTS},
     **dict.fromkeys(("scores", "sentences", "general"), "frozen_answers"),
     **dict.fromkeys(("rewards", "doors"), "frozen_rewards"),
     **dict.fromkeys(("selections", "plans", "weights"), "frozen_training"),
@@ -33,7 +37,7 @@ PARTS = {
         ("table11", "agreement", "correlations", "experts"), "frozen_studies"
     ),
     **dict.fromkeys(("bills", "judges"), "frozen_servers"),
-    **dict.fromkeys(("sheets", "form"), "frozen_people"),
+    **dict.fromkeys(("sheets-0", "sheets-1", "sheets-2", "form"), "frozen_people"),
 }
 
 

@@ -5,6 +5,7 @@ import io
 import re
 from collections.abc import Mapping
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -19,46 +20,42 @@ from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.terminal import print_answer, print_tables
 from sozo.scoring.second_encoder import SecondEncoder
 
-KEY = ("report", "model", "base", "task", "measure", "kind")
+KEY = ("model", "base", "task", "measure", "kind")
 SAID_BEFORE = ("text", "answer", "story", "prompt", "question")  # inputs, not results
 
 
-def report_values(folder: Path) -> Mapping[str, Any]:
-    """Three kinds of names: findings, lines of what is printed, and answers."""
-    values: dict[str, Any] = {}
+def values_of(name: str, folder: Path) -> Mapping[str, Any]:
+    """Of one report three kinds of names: findings, lines of what is printed, and answers."""
     with (
         patch("sozo.scoring.second_encoder.make_encoder", lambda name, **_: SECOND),
         patch.dict("os.environ", {"COLUMNS": "120"}),
     ):
-        for name, make in reports(folder).items():
-            report = make()
-            models = find_evaluated(report.places)
-            second = SecondEncoder("second", NOUNS) if report.second else None
-            found = findings(models, report.base, second)
-            values |= rows_of(name, found)
-            page = folder / f"{name}.html"
-            write_evaluation(page, models, base=report.base, second_encoder=second)
-            values |= printed(name, found, page)
-            values |= worths(name, report)
+        report = reports(folder)[name]()
+        models = find_evaluated(report.places)
+        second = SecondEncoder("second", NOUNS) if report.second else None
+        found = findings(models, report.base, second)
+        page = folder / f"{name}.html"
+        write_evaluation(page, models, base=report.base, second_encoder=second)
+        values = rows_of(found) | printed(found, page) | worths(report)
     return {key: without(folder, value) for key, value in values.items()}
 
 
-def rows_of(name: str, found: Findings) -> dict[str, Any]:
+def rows_of(found: Findings) -> dict[str, Any]:
     """Every row of the table of findings."""
-    table = frame(found).assign(report=name)
+    table = frame(found)
     rows = table.astype(object).where(table.notna(), None).to_dict("records")
     return {" | ".join(f"{row[k] or ''}" for k in KEY): row for row in rows}
 
 
-def printed(name: str, found: Findings, page: Path) -> dict[str, Any]:
+def printed(found: Findings, page: Path) -> dict[str, Any]:
     """The screen, each file beside the page, and the page's own text."""
     with redirect_stdout(io.StringIO()) as screen:
         print_answer(found)
         print_tables(printed_tables(found, first=False))
     texts = {"screen": screen.getvalue(), "page": text_of(page.read_text("utf-8"))}
-    for file in sorted(page.with_name(f"{name}-tables").iterdir()):
+    for file in sorted(page.with_name(f"{page.stem}-tables").iterdir()):
         texts[file.name] = file.read_bytes().decode("utf-8-sig")
-    return {f"{name}: {key}": text.splitlines() for key, text in texts.items()}
+    return {key: text.splitlines() for key, text in texts.items()}
 
 
 def text_of(page: str) -> str:
@@ -72,14 +69,14 @@ def text_of(page: str) -> str:
     )
 
 
-def worths(name: str, report: Report) -> dict[str, Any]:
+def worths(report: Report) -> dict[str, Any]:
     """What each answer of each run is worth, by its task."""
     values = {}
     for run in report.runs:
         for table in iter_tables(run.folder / "answers"):
             for row in table.to_pylist():
                 kept = {k: v for k, v in row.items() if k not in SAID_BEFORE}
-                key = f"{name}: {run.folder.parent.name}/{run.folder.name}: {row['id']}"
+                key = f"{run.folder.parent.name}/{run.folder.name}: {row['id']}"
                 values[key] = list(kept.values())
     return values
 
@@ -93,4 +90,4 @@ def without(folder: Path, value: Any) -> Any:
     return value
 
 
-PARTS = {"reports": report_values}
+PARTS = {f"report-{name}": partial(values_of, name) for name in reports(Path())}

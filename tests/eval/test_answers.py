@@ -6,6 +6,8 @@ from itertools import count
 import pytest
 
 from fakes import FakeJudge
+from run_files import bytes_of, config_of
+from sentences import refused
 from sozo.data import parts
 from sozo.data.errors import UserError
 from sozo.data.jsonl import write_objects
@@ -24,6 +26,10 @@ from sozo.tasks.sat.stories import load_stories
 from sozo.tasks.task import Item, Row, Task
 
 ITEMS = [Item("a#1", "一"), Item("b", "二"), Item("c", "三")]
+
+
+class KilledError(Exception):
+    """The process ends here."""
 
 
 class Asks(Task):
@@ -61,10 +67,6 @@ def draw(writer, folder, batch_size, seed=0, processes=None):
     draw_parts(Asks(), ITEMS, writer, sampling, folder, processes or Processes())
 
 
-def table(folder):
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
-
-
 def test_every_item_gets_its_answers_in_order(tmp_path):
     draw(Echo(), tmp_path, 4, seed=7)
     answers = [
@@ -82,7 +84,7 @@ def test_every_item_gets_its_answers_in_order(tmp_path):
 
 def test_a_run_that_failed_continues_and_processes_share(tmp_path):
     draw(Echo(), tmp_path / "whole", 2)
-    with pytest.raises(UserError, match="the server is gone"):
+    with pytest.raises(UserError):
         draw(Echo(fails_at=2), tmp_path / "broken", 2)
     again = Echo()
     draw(again, tmp_path / "broken", 2)
@@ -90,23 +92,17 @@ def test_a_run_that_failed_continues_and_processes_share(tmp_path):
     for rank in range(2):
         draw(Echo(), tmp_path / "shared", 2, processes=Processes(rank, 2))
     assert (
-        table(tmp_path / "whole")
-        == table(tmp_path / "broken")
-        == table(tmp_path / "shared")
+        bytes_of(tmp_path / "whole")
+        == bytes_of(tmp_path / "broken")
+        == bytes_of(tmp_path / "shared")
     )
 
 
 def test_the_answers_of_another_table_are_refused(tmp_path):
     columns = {"id": ["x-0"], "item": ["x"], "source": ["s"], "text": ["t"]}
     write_columns(tmp_path / "part-00000.parquet", columns)
-    with pytest.raises(
-        UserError, match="the answer 'x-0' is to 'x', which asks does not ask"
-    ):
+    with refused("answers: of another task"):
         read_answers(Asks(), tmp_path, None)
-
-
-class KilledError(Exception):
-    """The process ends here."""
 
 
 def killing(call, at):
@@ -145,7 +141,7 @@ def test_scoring_that_is_killed_between_two_parts_scores_the_rest_only(
         with pytest.raises(KilledError):
             score_answers(Sat(), file, tmp_path / "killed")
     unlock(tmp_path / "killed")  # as the end of a process does
-    assert sorted(table(tmp_path / "killed" / "answers")) == [
+    assert sorted(bytes_of(tmp_path / "killed" / "answers")) == [
         "part-00000.parquet",
         "part-00001.parquet",
     ]
@@ -160,7 +156,7 @@ def test_scoring_that_is_killed_between_two_parts_scores_the_rest_only(
     again = score_answers(task, file, tmp_path / "killed")
     assert scored == [5]
     assert again.metrics == whole.metrics
-    assert table(tmp_path / "killed" / "answers") == table(
+    assert bytes_of(tmp_path / "killed" / "answers") == bytes_of(
         tmp_path / "whole" / "answers"
     )
 
@@ -193,7 +189,7 @@ def test_judging_that_is_killed_between_two_judgements_asks_the_rest_only(tmp_pa
     )
     again, asked = judged_by(lambda _: VERDICT, tmp_path / "killed")
     assert (asked, again.metrics) == (23, whole.metrics)
-    assert table(tmp_path / "killed" / "answers") == table(
+    assert bytes_of(tmp_path / "killed" / "answers") == bytes_of(
         tmp_path / "whole" / "answers"
     )
 
@@ -211,7 +207,7 @@ def test_judgements_that_were_half_written_into_the_table_are_written_again_and_
     assert not (tmp_path / "killed" / "metrics.json").exists()
     again, asked = judged_by(lambda _: VERDICT, tmp_path / "killed")
     assert (asked, again.metrics) == (0, whole.metrics)
-    assert table(tmp_path / "killed" / "answers") == table(
+    assert bytes_of(tmp_path / "killed" / "answers") == bytes_of(
         tmp_path / "whole" / "answers"
     )
 
@@ -225,9 +221,7 @@ def test_verdicts_are_scored_without_the_answers_that_they_are_about(tmp_path):
     write_objects(tmp_path / "j.jsonl", rows)
     asking = Jcq(JcqSettings(trial=True, judge_model="j"))
     asking.judge = FakeJudge(lambda _: VERDICT, name="j")
-    with pytest.raises(
-        UserError, match="holds judgements and no answers; give it as --judgements too"
-    ):
+    with refused("jcq: judgements for answers"):
         score_answers(asking, tmp_path / "j.jsonl", tmp_path / "x")
     assert asking.judge.asked == []
     task = Jcq(
@@ -243,22 +237,18 @@ def test_verdicts_are_scored_without_the_answers_that_they_are_about(tmp_path):
     assert (tmp_path / "run" / "jcq-judge" / "answers" / "m.jsonl").read_bytes() == b""
 
 
-@pytest.mark.parametrize(("form", "commit"), [(1, "6c04a71"), (2, "076f3c5e")])
-def test_a_folder_of_an_earlier_sozo_is_refused_in_one_line(form, commit, tmp_path):
+@pytest.mark.parametrize("form", [1, 2])
+def test_a_folder_of_an_earlier_sozo_is_refused_in_one_line(form, tmp_path):
     run, _ = judged_by(lambda _: VERDICT, tmp_path / "run")
-    config = json.loads((run.folder / "config.json").read_text("utf-8"))
+    config = config_of(run.folder)
     config |= {"format": form}
     (run.folder / "config.json").write_text(json.dumps(config), "utf-8")
     for look in (
         lambda: finished_run(run.folder),
         lambda: judged_by(lambda _: VERDICT, run.folder),
     ):
-        with pytest.raises(
-            UserError,
-            match=rf"config.json: is of an earlier sozo: its commit {commit} reads it; ",
-        ) as error:
+        with refused(f"run folder: of form {form}"):
             look()
-        assert "\n" not in str(error.value)
     # What was paid for is not lost: a copy of the ledger in a new folder is read.
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "judgements.jsonl").write_bytes(

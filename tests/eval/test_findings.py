@@ -1,12 +1,12 @@
 """What differs from the base: states, levels, targets and counts, in worlds in which one number alone would mislead."""
 
-import json
-
 import numpy as np
 import pytest
 
+from fakes import list_text
 from finding_rows import rows_of, states
-from sozo.data.errors import UserError
+from run_files import change_config
+from sentences import refused
 from sozo.data.jumandic import load_nouns
 from sozo.eval.compare import compare_models
 from sozo.eval.evaluated import find_evaluated
@@ -19,9 +19,7 @@ from sozo.eval.findings import (
     findings,
     frame,
 )
-from sozo.eval.report.answer import first_screen, overview
-from sozo.eval.report.labels import english
-from sozo.eval.run import score_answers
+from sozo.eval.report.answer import first_screen
 from sozo.models.trained_on import NO, NOT_KNOWN, YES
 from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.second_encoder import GainParts
@@ -29,7 +27,7 @@ from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.tasks.sat.stories import load_stories
-from whole_runs import jcq_run, sat_run, write
+from whole_runs import jcq_run, lists_run, sat_run
 
 NOUNS = load_nouns()[:600]
 LISTS = 120
@@ -91,32 +89,10 @@ def scored():
         for _ in range(8 * LISTS)
     ]
     rows = Dat(DatSettings(noun_checker="jumandic")).scorer.score(
-        [text_of(words) for words in lists]
+        [list_text(words) for words in lists]
     )
     usable = [k for k in np.argsort(rows.scores) if rows.codes[k] == 0]
     return [lists[k] for k in usable]
-
-
-def text_of(words):
-    return "\n".join(f"{i}. {word}" for i, word in enumerate(words, 1))
-
-
-def lists_run(folder, source, lists, model=None):
-    file = write(
-        folder.with_suffix(".texts"), [{"text": text_of(words)} for words in lists]
-    )
-    score_answers(
-        Dat(DatSettings(noun_checker="jumandic")), file, folder, source=source
-    )
-    if model:
-        change_config(folder, "settings", model=model)
-
-
-def change_config(folder, part, **values):
-    path = folder / "config.json"
-    config = json.loads(path.read_bytes())
-    config.setdefault(part, {}).update(values)
-    path.write_text(json.dumps(config), "utf-8")
 
 
 def base_and(folder, scored, lists, n=LISTS):
@@ -178,7 +154,7 @@ def test_one_list_said_again_and_again_is_higher_and_has_fewer_words(scored, tmp
 
 def test_pairing_by_a_second_encoder_is_a_fact_of_its_own(scored, tmp_path):
     folder = base_and(tmp_path, scored, scored[len(scored) // 2 :], n=len(scored) // 2)
-    for gain, state in ((0.5, HIGHER), (-2, LOWER), (0, NOT_APART)):
+    for gain, state in ((0.5, HIGHER), (0, NOT_APART)):
         rows = rows_of(folder, SecondEncoder(gain))
         assert rows["dat"].state == HIGHER
         assert rows["dat/gain_pairing"].state == state
@@ -199,16 +175,6 @@ def test_few_lists_do_not_tell_shares_apart(scored, tmp_path):
     )  # ten of ten on both sides do not make them equal
 
 
-def test_unusable_lists_are_lower_usable(scored, tmp_path):
-    broken = [words[:9] for words in scored[: LISTS // 2]]
-    rows = rows_of(base_and(tmp_path, scored, [*broken, *scored[-LISTS:]], n=2 * LISTS))
-    assert rows["dat/usable"].state == LOWER
-    assert (rows["dat/usable"].value, rows["dat/usable"].base_value) == (
-        pytest.approx(2 / 3),
-        1.0,
-    )
-
-
 def test_without_a_usable_list_the_score_is_not_compared_and_usable_is_lower(
     scored, tmp_path
 ):
@@ -222,15 +188,12 @@ def test_missing_stories_and_broken_conditions_are_lower(tmp_path):
     sat_run(
         tmp_path / "model", "model", lambda story: "" if kept[story.id] < 26 else FAR
     )
-    sat_run(tmp_path / "short", "short", lambda story: "夜の工場だ。")
     assert states(tmp_path) == {
         "sat": HIGHER,
         "sat/scored": LOWER,
         "sat/complete": LOWER,
         "sat/compliant": LOWER,
     }
-    assert states(tmp_path, model="short")["sat"] == HIGHER
-    assert states(tmp_path, model="short")["sat/compliant"] == LOWER
 
 
 def test_what_neither_side_has_is_not_told_apart(tmp_path):
@@ -257,15 +220,6 @@ def test_differences_that_are_all_equal_have_no_interval_and_say_why(tmp_path):
 # Who is compared with whom.
 
 
-def test_drawn_lists_have_means_and_no_differences(scored, tmp_path):
-    folder = base_and(tmp_path, scored, scored[-LISTS:])
-    lists_run(folder / "top", "frontier 1000", scored[-10:], model="frontier")
-    lists_run(folder / "chance", "random", scored[:10], model="random")
-    rows = findings(find_evaluated([str(folder)]), "base").rows
-    assert {row.model for row in rows if row.base} == {"model"}
-    assert {"frontier 1000", "random"} <= {row.model for row in rows if not row.base}
-
-
 def test_the_base_is_a_model_even_if_drawn_lists_come_first(scored, tmp_path):
     lists_run(tmp_path / "a", "a sampler", scored[-10:], model="random")
     base_and(tmp_path, scored, scored[-LISTS:])
@@ -276,9 +230,7 @@ def test_the_base_is_a_model_even_if_drawn_lists_come_first(scored, tmp_path):
     }
     assert compared.by_place  # nobody chose it, and the screen says so
     assert not compare_models(find_evaluated([str(tmp_path)]), "base").by_place
-    with pytest.raises(
-        UserError, match="there is no model x; there are base, a sampler, model"
-    ):
+    with refused("compare: no such base"):
         compare_models(find_evaluated([str(tmp_path)]), "x")
 
 
@@ -292,22 +244,9 @@ def test_all_pairs_are_of_models_and_once_each(scored, tmp_path):
         ("base", "third"),
         ("model", "third"),
     }
-    assert english(first_screen(found).heading).startswith(
-        "Each model against each one before it."
-    )
-    assert found.compared.bases == {}  # so no row of the table has a difference
-
-
-def test_of_all_pairs_no_model_is_the_base(scored, tmp_path):
-    for k, name in enumerate(("a", "b", "dat")):
-        lists_run(tmp_path / name, name, scored[10 * k : 10 * k + 20])
-    found = findings(find_evaluated([str(tmp_path)]), all_pairs=True)
     screen = first_screen(found)
-    assert found.compared.bases == {}
     assert (screen.heading.form, len(screen.facts)) == ("compared_pairs", 3)
-    assert [
-        cell.change for row in overview(found).rows for cell in row.cells if cell.change
-    ] == []
+    assert found.compared.bases == {}  # so no row of the table has a difference
 
 
 def test_a_model_called_like_a_task_keeps_its_name(scored, tmp_path):
@@ -315,16 +254,6 @@ def test_a_model_called_like_a_task_keeps_its_name(scored, tmp_path):
         lists_run(tmp_path / name, name, scored[10 * k : 10 * k + 20])
     lines = [*first_screen(findings(find_evaluated([str(tmp_path)]))).lines()]
     assert any(line.startswith("dat: ") for line in lines)
-
-
-def test_each_method_of_several_seeds_is_said_to_be_one(scored, tmp_path):
-    for k, name in enumerate(("base", "A@1", "A@2", "A@3", "B@1", "B@2", "B@3")):
-        lists_run(tmp_path / name, name, scored[10 * k : 10 * k + 20])
-    notes = first_screen(findings(find_evaluated([str(tmp_path)]), "base")).notes
-    assert [note.values["name"] for note in notes if note.form == "over_seeds"] == [
-        "A",
-        "B",
-    ]
 
 
 def test_by_another_judge_scores_are_not_compared_and_what_no_judge_decides_is(
@@ -346,14 +275,7 @@ def test_by_another_judge_scores_are_not_compared_and_what_no_judge_decides_is(
     } == {NOT_COMPARED}
 
 
-def test_a_task_that_one_of_two_lacks_is_not_compared(scored, tmp_path):
-    base_and(tmp_path, scored, scored[-LISTS:])
-    jcq(tmp_path, "base")
-    row = rows_of(tmp_path)["jcq/mean"]
-    assert (row.state, row.estimate.reason) == (NOT_COMPARED, "model has no run of it")
-
-
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_with_another_base_signs_and_states_swap_and_nothing_else_does(
     scored, tmp_path, seed
 ):
@@ -479,7 +401,7 @@ def test_targets_count_for_nothing_and_are_told_by_measure(scored, tmp_path):
     }
 
 
-@pytest.mark.parametrize("share", [0.1, 0.15, 0.2, 0.25, 0.3, 0.4])
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.25, 0.3])
 def test_the_corrected_p_is_below_5_percent_exactly_where_an_interval_leaves_out_0(
     scored, tmp_path, share
 ):

@@ -1,26 +1,23 @@
 """What `run --model` stands for: checkpoints of a training output, rows of a study."""
 
 import json
-import os
 import re
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import save_file
 
-import warm
-from model_server import KEY, server
+from model_server import server
+from sentences import refused
 from sozo.data.checkpoints import STATE
-from sozo.data.errors import UserError
 from sozo.data.record import folder_sha256
 from sozo.data.study_folder import StudyFolder, StudyRow, read_study, write_study
 from sozo.eval.evaluated import Evaluated, find_evaluated
 from sozo.eval.models_to_run import find_targets, write_studies
 from sozo.eval.seeds import fold
 from sozo.tasks.dat.summary import DatSummary
-from two_tasks import ROOT, both
+from two_tasks import both, command, evaluate
 
 
 def model(folder, *, finished=True):
@@ -176,10 +173,7 @@ def test_a_study_means_its_rows_that_are_models_as_they_ended(study):
 @pytest.mark.parametrize("missing", ["metrics.json", "config.json"])
 def test_an_unfinished_step_is_named(study, missing):
     (study / "dpo1" / missing).unlink()
-    with pytest.raises(
-        UserError,
-        match=r"made: the step dpo1 of this study \(DPO 1\) is not finished; run",
-    ):
+    with refused("study: a step that is not finished"):
         find_targets([str(study)])
 
 
@@ -198,49 +192,19 @@ def test_the_copy_of_a_study_says_where_it_is_and_belongs_to_one_study(
     other = StudyFolder(
         "mini study", None, {"base": StudyRow("org/other", study / "base")}
     )
-    with pytest.raises(
-        UserError,
-        match="holds results of another study called mini study; give another --output",
-    ):
+    with refused("study: another of its name"):
         write_studies(tmp_path / "out", {"mini-study": other})
 
 
 def test_two_studies_of_one_name_are_refused(study, tmp_path):
     (tmp_path / "again").symlink_to(study)
-    with pytest.raises(
-        UserError, match="two models would go to the folder mini-study/base"
-    ):
+    with refused("study: two of one name"):
         find_targets([str(study), str(tmp_path / "again")])
 
 
 def test_a_study_is_evaluated_row_by_row_and_read_as_one(study, tmp_path):
     with server(both) as (url, _):
-        command = [
-            sys.executable,
-            "-m",
-            "sozo",
-            "run",
-            "--model",
-            "made",
-            "--tasks",
-            "jcq",
-            "--base-url",
-            url,
-        ]
-        command += [
-            "--trial",
-            "--judge-model",
-            "j",
-            "--judge-base-url",
-            url,
-            "--output",
-            "out",
-        ]
-        variables = os.environ | {
-            "OPENAI_API_KEY": KEY,
-            "PYTHONPATH": str(ROOT / "src"),
-        }
-        done = warm.run(command, cwd=tmp_path, env=variables)
+        done = evaluate(tmp_path, *command(url, url, models=("made",)))
     assert done.returncode == 0, done.stderr
     models = find_evaluated([str(tmp_path / "out" / "mini-study")])
     assert [(model.name, model.method, model.paper_model) for model in models] == [
@@ -252,11 +216,6 @@ def test_a_study_is_evaluated_row_by_row_and_read_as_one(study, tmp_path):
         models[2].run("jcq").folder == tmp_path / "out" / "mini-study" / "DPO-1" / "jcq"
     )
     assert models[2].run("jcq").metrics["source"] == "DPO 1"
-    (study / "dpo1" / "metrics.json").unlink()
-    done = warm.run(command, cwd=tmp_path, env=variables)
-    assert done.returncode == 2
-    assert "the step dpo1 of this study" in done.stderr
-    assert done.stderr.count("\n") == 1
 
 
 def test_models_of_one_name_and_models_with_a_name_of_their_own(tmp_path):
@@ -267,9 +226,7 @@ def test_models_of_one_name_and_models_with_a_name_of_their_own(tmp_path):
         ("other", "c/m", "other"),
         ("n", "n", "n"),
     ]
-    with pytest.raises(
-        UserError, match=r"two models would go to the folder x: a and b; .*NAME=MODEL"
-    ):
+    with refused("run: two models of one name"):
         find_targets(["x=a", "x=b"])
 
 

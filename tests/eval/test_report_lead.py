@@ -1,6 +1,5 @@
 """What a page of the report begins with: what is higher and lower of each model, and one table."""
 
-import csv
 import json
 import re
 import shutil
@@ -8,8 +7,8 @@ import shutil
 import pytest
 
 from pages import cells_of, english_text
+from run_files import change_config
 from sozo.data.study_folder import StudyFolder, StudyRow, write_study
-from sozo.eval.cli import compare
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.models.trained_on import NOT_RECORDED, trained_on
@@ -68,10 +67,6 @@ def facts(page):
 
 def test_the_first_screen_has_facts_and_an_overview(three, tmp_path):
     page = page_of(three, tmp_path, base="base")
-    text = first_of(page)
-    assert text.startswith(
-        "Compared with base. In brackets: intervals of the differences. They are so wide that all"
-    )
     unknown = {
         "not known": ["what it was trained on"]
     }  # and what both always have is no fact
@@ -95,67 +90,16 @@ def test_the_first_screen_has_facts_and_an_overview(three, tmp_path):
         "better": ["▲ 3.29 +0.29 [+0.25, +0.32]"],
         "worse": ["▼ 2.71 −0.29 [−0.32, −0.25]"],
     }
-    assert (
-        "▲ higher, ▼ lower than base: the interval of the difference leaves out 0."
-        in text
-    )
+    text = first_of(page)
     assert "JCQ, 35 trial questions, by judge-a" in text
     assert "Not run: DAT, SAT" in text
-    assert "one training" not in text  # nothing says that they were trained
     answers = page.split('class="samples"', 1)[1].split("</dl>", 1)[0]
     assert answers.count("<dd ") == 6
-
-
-def test_compare_prints_what_the_page_shows(three, tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "300")
-    page = page_of(three, tmp_path, base="base")
-    compare([str(three)], "base")
-    printed = " ".join(capsys.readouterr().out.split())
-    said = facts(page)
-    assert len(said) == 2
-    for model, lines in said.items():
-        for k, (state, texts) in enumerate(lines.items()):
-            name = "" if k else f"{model}: "
-            assert f"{name}{state}: {'; '.join(texts)}" in printed
-    for title in ("", "JCQ: differences"):
-        numbers = {
-            number
-            for row in cells_of(page, title)[1:]
-            for cell in row[1:]
-            for number in cell.split()
-        }
-        assert not [number for number in numbers if number not in printed]
-
-
-def test_each_p_stands_in_the_tables_alone(three, tmp_path):
-    page = page_of(three, tmp_path, base="base")
-    prose = english_text(
-        re.sub(r"<table>.*?</table>", "", page.split('id="packed"')[0], flags=re.DOTALL)
-    )
-    assert not re.search(r"p [<=]", prose.split("Compared with base.")[1])
-    rows = {
-        row[0].partition(" against ")[0]: row[1:]
-        for row in cells_of(page, "JCQ: differences")
-    }
-    number = r"▲ \+0\.29 \[\+0\.25, \+0\.32\] 35 of 35 interval of 97\.5% p < 0\.001 d = \+\d\.\d\d"
-    assert re.fullmatch(number, rows["better"][0])
-    assert rows["better"][1] == "+0.0 points [−7.9, +7.9] 35 of 35 p = 1.000"
-
-
-def test_nobody_is_said_to_be_best(three, tmp_path):
-    page = page_of(three, tmp_path, base="better")
-    first = {model: next(iter(lines)) for model, lines in facts(page).items()}
-    assert first == dict.fromkeys(("base", "worse"), "lower than better")
-    assert not re.search(
-        r"\b(best|ahead|behind|winner|significant)",
-        english_text(page.split('id="packed"')[0]),
-    )
 
 
 def test_one_model_has_its_row_and_nothing_to_compare_with(three, tmp_path):
     page = page_of(three / "better", tmp_path)
     assert overview(page)["better"] == ["3.29 [3.25, 3.32]"]
-    assert first_of(page).startswith("Nothing here was compared with a base.")
     assert "section-all_differences" not in page
     assert facts(page) == {}
     assert "▲" not in page.split('id="section-all_columns"')[0].split("<body>")[1]
@@ -174,36 +118,19 @@ def test_nothing_scored_says_so(tmp_path):
     )  # no table of dashes
 
 
-def test_tasks_of_which_nothing_compares_say_why(tmp_path):
-    jcq_run(tmp_path / "a", "a", str, lambda q: (3, 3, 3, 3))
-    dat_run(tmp_path / "b", "b", seed=0)
-    page = english_text(page_of(tmp_path, tmp_path, base="a"))
-    assert "(b has no run of it)" in page
-    assert "(a has no run of it)" in page
-
-
 def test_lists_of_nouns_are_rows_and_no_contestants(tmp_path):
     for seed, (name, model) in enumerate(
         {"base": "m", "trained": "n", "random": "random", "top": "frontier"}.items()
     ):
         dat_run(tmp_path / name, name, seed=seed)
-        config = json.loads((tmp_path / name / "config.json").read_bytes())
-        config["settings"]["model"] = model
-        (tmp_path / name / "config.json").write_text(json.dumps(config), "utf-8")
+        change_config(tmp_path / name, "settings", model=model)
     page = page_of(tmp_path, tmp_path, base="base")
     assert list(facts(page)) == ["trained"]
     assert {"base", "trained", "random", "top"} <= overview(page).keys()
-    drawn = "random, top: lists that a program drew; no model wrote them, and they are not tested against base."
-    assert drawn in first_of(page)
     assert [row[0] for row in cells_of(page, "DAT: differences")] == [
         "Model",
         "trained against base",
     ]
-    # Beside drawn lists alone nobody is compared.
-    shutil.rmtree(tmp_path / "trained")
-    drawn = page_of(tmp_path, tmp_path, base="base")
-    assert "Beside base there are only lists that a program drew." in first_of(drawn)
-    assert "baseのほかには、プログラムが生成したリストしかない。" in drawn
 
 
 def test_of_many_models_the_table_alone_tells(tmp_path):
@@ -213,17 +140,11 @@ def test_of_many_models_the_table_alone_tells(tmp_path):
     assert facts(page) == {}
     rows = overview(page)
     assert (rows["m1"], rows["m7"]) == (["3.00 +0.00"], ["▲ 3.29 +0.29 [+0.25, +0.32]"])
-    assert (
-        "Of many models that equal the base, one or another gets an arrow by chance"
-        in first_of(page)
-    )
     assert 'class="samples"' not in page
 
 
 def test_a_target_is_called_target_wherever_its_number_stands(three, tmp_path):
     shutil.copytree(three, tmp_path / "runs")
-    path = tmp_path / "runs" / "better" / "config.json"
-    config = json.loads(path.read_bytes())
     paid = {
         "task": "jcq",
         "measure": "jcq/mean",
@@ -231,8 +152,8 @@ def test_a_target_is_called_target_wherever_its_number_stands(three, tmp_path):
         "judge": "judge-a",
         "by": "grpo",
     }
-    config["loaded"] |= {"model_trained": True, "trained_on": [paid]}
-    path.write_text(json.dumps(config), "utf-8")
+    told = {"model_trained": True, "trained_on": [paid]}
+    change_config(tmp_path / "runs" / "better", "loaded", **told)
     page = page_of(tmp_path / "runs", tmp_path, base="base")
     assert overview(page)["better this checkpoint"] == [
         "▲ 3.29 +0.29 [+0.25, +0.32] target"
@@ -244,11 +165,6 @@ def test_a_target_is_called_target_wherever_its_number_stands(three, tmp_path):
             "score by judge-a 3.29 (+0.29 [+0.25, +0.32], 35 trial questions)"
         ],
     }
-    assert (
-        "target: rewarded or shown in training, so a gain is no evidence"
-        in first_of(page)
-    )
-    assert "This checkpoint: what one training came to." in first_of(page)
     assert "target" in cells_of(page, "JCQ: differences")[1][1]
 
 
@@ -272,38 +188,21 @@ def test_different_words_are_rarefied_within_a_study(
     }
     assert sizes["small"] < sizes["large"]
     page = page_of(tmp_path, tmp_path)
-    for study, size in sizes.items():
-        assert f"{study}, n = {size:,}" in page
+    for size in sizes.values():
         assert (
             page.count(f"<small>n = {size:,}</small>") == 4
         )  # two models, in their table and among all columns
 
 
-def every_column(page, task):
-    """All columns: heading -> what stands below it for the first model."""
-    heading, row, *_ = cells_of(page, f"{task}: all columns")
-    return dict(zip(heading, row, strict=True))
-
-
-def test_all_columns_say_who_judged(three, tmp_path):
-    judged = every_column(page_of(three, tmp_path, base="base"), "JCQ")
-    assert judged["JCQ: judge"] == "judge-a"
-
-
 def test_all_columns_say_how_models_were_asked_and_who_scored(tmp_path):
     dat_run(tmp_path / "a", "a", seed=0)
-    path = tmp_path / "a" / "config.json"
-    config = json.loads(path.read_bytes())
-    config["settings"] |= {
-        "model": "/home/me/org/name",
-        "temperature": 0.9,
-        "max_new_tokens": 99,
-        "seed": 3,
-    }
-    config["loaded"]["decoder"] = {"temperature": 0.7}  # what the generator did
-    path.write_text(json.dumps(config), "utf-8")
+    asked = {"temperature": 0.9, "max_new_tokens": 99, "seed": 3}
+    change_config(tmp_path / "a", "settings", model="/home/me/org/name", **asked)
+    # What the generator did.
+    change_config(tmp_path / "a", "loaded", decoder={"temperature": 0.7})
     page = page_of(tmp_path, tmp_path)
-    asked = every_column(page, "DAT")
+    heading, row, *_ = cells_of(page, "DAT: all columns")
+    asked = dict(zip(heading, row, strict=True))
     assert "/home/me" not in page
     assert [asked[name] for name in ("temperature", "max_new_tokens", "seed")] == [
         "0.7",
@@ -311,31 +210,6 @@ def test_all_columns_say_how_models_were_asked_and_who_scored(tmp_path):
         "3",
     ]
     assert asked["DAT: encoder"] == "ja-ginza"
-    assert asked["DAT: noun checker"]
-
-
-def test_a_caveat_stands_wherever_its_number_does(three, tmp_path, capsys):
-    page = english_text(page_of(three, tmp_path, base="base"))
-    trial = "JCQ, 35 trial questions, by judge-a"
-    tables = tmp_path / "r-tables"
-    for name in ("overview", "jcq-differences", "table12"):
-        heading, *lines = (tables / f"{name}.csv").read_text("utf-8-sig").splitlines()
-        assert heading.endswith(",of")
-        assert (
-            "judge" not in heading
-        )  # the columns are the same whoever judged, and whatever was asked
-        assert all(line.endswith(f'"{trial}"') for line in lines)
-        assert f". {trial}." in (tables / f"{name}.tex").read_text("utf-8")
-    assert f"JCQ by criterion (the paper's Tables 3 and 12). {trial}." in (
-        tables / "table12.tex"
-    ).read_text("utf-8")
-    compare([str(three)], "base")
-    printed = " ".join(capsys.readouterr().out.split())
-    assert f"At a glance ({trial})" in printed
-    assert f"JCQ: differences ({trial})" in printed
-    fact = "score by judge-a 3.29 (+0.29 [+0.25, +0.32], 35 trial questions)"
-    assert f"better: higher than base: {fact}" in printed
-    assert fact in page
 
 
 def cut_off(folder, counts):
@@ -358,18 +232,6 @@ def test_answers_cut_off_stand_beside_their_models_number_alone(tmp_path):
         "▼ 57.1% −42.9 points [−61.7, −19.4]",
     ]
     assert overview(page)["base"] == ["3.00", "100.0%"]
-    assert facts(page)["cut"]["lower than base"] == [
-        "complete 57.1% (−42.9 points [−61.7, −19.4])"
-    ]
-    with (tmp_path / "r-tables" / "overview.csv").open(
-        encoding="utf-8-sig", newline=""
-    ) as file:
-        base, cut = csv.DictReader(file)
-    assert (base["score caveats"], cut["score caveats"]) == (
-        "",
-        "15 of 35 answers cut off",
-    )
-    assert float(cut["complete"]) == 20 / 35
 
 
 def test_answers_cut_off_of_several_seeds_are_one_number(tmp_path):

@@ -12,10 +12,13 @@ from huggingface_hub import ModelCard
 import warm
 from grpo_runs import wandb_records
 from model_server import KEY, completion, server
+from run_files import metrics_of
+from sentences import says
 from sozo.data.schema import iter_tables
-from two_tasks import ROOT, both, story_teller
+from two_tasks import ROOT, both, command, story_teller
 
 TRAINED = "tr41n1ng"
+BOTH = {"models": ("grpo",), "tasks": ("jcq", "sat")}
 
 
 def echo(body):
@@ -100,37 +103,20 @@ def offline(folder):
     return ids, records, history
 
 
-def command(url, *words, models=("grpo",), benchmarks=("jcq", "sat")):
-    fixed = [
-        "--trial",
-        "--base-url",
-        url,
-        "--judge-base-url",
-        url,
-        "--judge-model",
-        "j",
-        "--output",
-        "out",
-    ]
-    return ["run", "--model", *models, "--tasks", *benchmarks, *fixed, *words]
-
-
 def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere(
     grpo, tmp_path
 ):
     with server(echo) as (url, _):
-        done = evaluate(tmp_path, *command(url, "--model-card", "--checkpoints"))
+        words = command(url, url, "--model-card", "--checkpoints", **BOTH)
+        done = evaluate(tmp_path, *words)
         assert done.returncode == 0, done.stderr
         ids, records, history = offline(tmp_path / "out")
         assert ids == [TRAINED] * 4
-        told = f"is in the run {TRAINED} of the project study, offline; upload it with: wandb sync"
-        assert done.stdout.count(told) == 4
-        again = evaluate(tmp_path, *command(url, "--model-card", "--checkpoints"))
+        assert done.stdout.count(f"is in the run {TRAINED} of the project study") == 4
+        again = evaluate(tmp_path, *words)
         assert again.returncode == 0, again.stderr
         assert "W&B" not in again.stdout  # nothing is logged twice
         assert offline(tmp_path / "out")[0] == ids
-    projects = {record.run.project for record in records if record.HasField("run")}
-    assert projects == {"study"}
     jcq, sat = (
         [row for row in history if f"eval/{score}" in row]
         for score in ("jcq/mean", "sat/score")
@@ -140,21 +126,10 @@ def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere
         == [row["train/global_step"] for row in sat]
         == [9, 12]
     )
-    metrics = json.loads(
-        (tmp_path / "out" / "grpo" / "final" / "jcq" / "metrics.json").read_text(
-            "utf-8"
-        )
-    )
+    metrics = metrics_of(tmp_path / "out" / "grpo" / "final" / "jcq")
     assert jcq[1]["eval/jcq/mean"] == metrics["measures"]["jcq/mean"]["value"] == 3.5
     assert (jcq[1]["eval/jcq/mean_n"], jcq[1]["eval/jcq/num_items"]) == (34, 35)
-    assert (
-        jcq[1]["eval/jcq/judgements_unparseable"],
-        jcq[1]["eval/jcq/complete_of"],
-    ) == (
-        1,
-        35,
-    )
-    assert (sat[1]["eval/sat/score_n"], sat[1]["eval/sat/score_of"]) == (112, 113)
+    assert jcq[1]["eval/jcq/judgements_unparseable"] == 1
     # `wandb sync` takes the last summary for the whole run: training and the other benchmark are in it too.
     summary = {}
     for record in records[
@@ -172,9 +147,6 @@ def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere
     assert (summary["eval/jcq/mean"], summary["eval/jcq/judge"]) == (3.5, "j")
     uses = [summary[f"eval/jcq/unusual uses{part}"] for part in ("", "_n", "_of")]
     assert uses == [3.5, 4, 5]
-    assert summary["eval/jcq/caveats"] == (
-        "35 trial questions, by j, judged by the model that wrote"
-    )
     artifacts = {
         record.artifact.name: record.artifact
         for record in records
@@ -189,12 +161,6 @@ def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere
         "items.jsonl",
         "answers/part-00000.parquet",
     }
-    assert (
-        json.loads((tmp_path / "out" / "grpo" / "final" / "wandb.json").read_text())[
-            "run"
-        ]["id"]
-        == TRAINED
-    )
     # Of the process that evaluates, W&B knows neither its command line nor what it printed.
     kept = {path.name for path in (tmp_path / "out" / "wandb").rglob("*")}
     assert not kept & {"output.log", "wandb-metadata.json", "requirements.txt"}
@@ -206,9 +172,8 @@ def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere
     # The card of each model that is a folder; a checkpoint's is made.
     card = ModelCard.load(grpo / "README.md")
     assert card.text.strip() == "# Mine"
-    assert {one.metric_type: one.metric_value for one in card.data.eval_results}[
-        "jcq_fluency"
-    ] == 4
+    results = {one.metric_type: one.metric_value for one in card.data.eval_results}
+    assert results["jcq_fluency"] == 4
     assert (grpo / "checkpoint-9" / "README.md").is_file()
     (table,) = iter_tables(tmp_path / "out" / "grpo" / "final" / "jcq")
     assert "Bearer ***" in str(table.to_pylist())
@@ -220,19 +185,12 @@ def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere
 
 def test_a_model_that_nobody_tracked_is_logged_on_request_only(tmp_path):
     with server(both) as (url, _):
-        words = command(url, models=("org/m",), benchmarks=("jcq",))
+        words = command(url, url, models=("org/m",))
         assert evaluate(tmp_path, *words).returncode == 0
         assert not (tmp_path / "out" / "wandb").exists()
-        done = evaluate(
-            tmp_path, *words, "--wandb", WANDB_PROJECT="mine"
-        )  # finished before, and logged now
+        # Finished before, and logged now.
+        done = evaluate(tmp_path, *words, "--wandb", WANDB_PROJECT="mine")
         assert done.returncode == 0, done.stderr
-        assert (
-            evaluate(tmp_path, *words, "--wandb", WANDB_PROJECT="mine").stdout.count(
-                "W&B"
-            )
-            == 0
-        )
     (run_id,), records, ((row),) = offline(tmp_path / "out")
     (run,) = [record.run for record in records if record.HasField("run")][:1]
     assert (run.run_id, run.project, run.display_name) == (run_id, "mine", "m")
@@ -253,7 +211,8 @@ def test_what_a_judge_says_about_the_key_is_in_no_file(grpo, tmp_path):
 
     with server(refuse) as (url, _):
         done = evaluate(
-            tmp_path, *command(url, "--no-wandb", "--checkpoints", benchmarks=("jcq",))
+            tmp_path,
+            *command(url, url, "--no-wandb", "--checkpoints", models=("grpo",)),
         )
     assert done.returncode == 2
     assert "Incorrect API key provided: ***" in done.stderr
@@ -274,9 +233,13 @@ def test_what_a_judge_says_about_the_key_is_in_no_file(grpo, tmp_path):
 def test_what_is_in_the_way_of_a_card_is_found_before_anything_is_asked(grpo, tmp_path):
     (grpo / "README.md").write_text("---\nmodel-index: none\n---\n")
     with server(both) as (url, requests):
-        done = evaluate(tmp_path, *command(url, "--model-card", "--checkpoints"))
-        other = evaluate(tmp_path, *command(url, "--model-card", models=("org/m",)))
+        done = evaluate(
+            tmp_path, *command(url, url, "--model-card", "--checkpoints", **BOTH)
+        )
+        other = evaluate(
+            tmp_path, *command(url, url, "--model-card", models=("org/m",))
+        )
     assert (done.returncode, other.returncode, requests) == (2, 2, [])
-    assert "README.md: its model-index is no list of models with results" in done.stderr
-    assert "--model-card writes README.md in a model's folder" in other.stderr
+    assert says("run: a card's results", done.stderr)
+    assert says("run: a card of no folder", other.stderr)
     assert not (tmp_path / "out").exists()

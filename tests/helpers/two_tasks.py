@@ -34,6 +34,14 @@ def story_teller(body):
     return completion("" if asked == load_stories()[0].text else asked)
 
 
+def command(url, judge, *words, models=("m",), tasks=("jcq",), output="out"):
+    """The words of `sozo run` on the trial's questions; the judge j is at the address `judge`."""
+    return [
+        *("run", "--tasks", *tasks, "--model", *models, "--base-url", url, "--trial"),
+        *("--judge-model", "j", "--judge-base-url", judge, "--output", output, *words),
+    ]
+
+
 def evaluate(folder, *words):
     command = [sys.executable, "-m", "sozo", *words]
     variables = os.environ | {"OPENAI_API_KEY": KEY, "PYTHONPATH": str(ROOT / "src")}

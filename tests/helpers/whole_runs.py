@@ -4,7 +4,8 @@ import json
 
 import numpy as np
 
-from fakes import FakeJudge
+from fakes import FakeJudge, list_text
+from run_files import change_config
 from sozo.eval.run import score_answers
 from sozo.scoring.endpoint.client import Reply
 from sozo.tasks.dat.scorer import DatSettings
@@ -56,20 +57,22 @@ def sat_run(folder, source, rewrite):
     )
 
 
-def dat_run(folder, source, seed, n=40, bad=4):
-    """`n` lists of random common nouns, of which the first `bad` lack a line."""
-    from sozo.data.jumandic import load_nouns
-
-    nouns, random, rows = load_nouns(), np.random.default_rng(seed), []
-    for k in range(n):
-        words = [
-            nouns[i]
-            for i in random.choice(len(nouns), 9 if k < bad else 10, replace=False)
-        ]
-        rows.append(
-            {"text": "\n".join(f"{i}. {word}" for i, word in enumerate(words, 1))}
-        )
+def lists_run(folder, source, lists, **settings):
+    """DAT of these lists of words; `settings` are as if whoever wrote them had been asked so."""
+    rows = [{"text": list_text(words)} for words in lists]
     file = write(folder.with_suffix(".texts"), rows)
     score_answers(
         Dat(DatSettings(noun_checker="jumandic")), file, folder, source=source
     )
+    if settings:
+        change_config(folder, "settings", **settings)
+
+
+def dat_run(folder, source, seed, n=40, bad=4):
+    """`n` lists of random common nouns, of which the first `bad` lack a line."""
+    from sozo.data.jumandic import load_nouns
+
+    nouns, random = load_nouns(), np.random.default_rng(seed)
+    sizes = [9 if k < bad else 10 for k in range(n)]
+    drawn = [random.choice(len(nouns), size, replace=False) for size in sizes]
+    lists_run(folder, source, [[nouns[i] for i in rows] for rows in drawn])

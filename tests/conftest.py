@@ -19,9 +19,14 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
     filter(None, [str(Path(__file__).parents[1] / "src"), os.environ.get("PYTHONPATH")])
 )
 
+MOST_LAUNCHES = 25
+
 
 def pytest_collection_modifyitems(items):
-    """What launches processes, or is slow, has longer than the limit of pyproject.toml."""
+    """What launches processes, or is slow, has longer than the limit of pyproject.toml; few may launch."""
+    launching = sum(item.get_closest_marker("launches") is not None for item in items)
+    if launching > MOST_LAUNCHES:
+        raise pytest.UsageError(f"{launching} tests launch; {MOST_LAUNCHES} at most")
     for item in items:
         for marker, seconds in (("launches", 180), ("slow", 3600)):
             if item.get_closest_marker(marker):

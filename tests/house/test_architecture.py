@@ -187,6 +187,21 @@ def test_the_house_does_not_grow():
     ] == []
 
 
+def test_tests_stand_where_the_product_stands_and_wait_for_nothing_but_what_comes():
+    """A folder is a room's, or looks at the house; what two files share is in tests/helpers; clocks decide nothing."""
+    places = {*ROOMS, "house", "frozen", "real_vllm"}
+    wrong = []
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        name, text = str(path.relative_to(ROOT)), path.read_text("utf-8")
+        if path.parent.parent.name != "tests" or path.parent.name not in places:
+            wrong.append(f"{name}: is in no room's folder")
+        others = [m for m in imported(ast.parse(text)) if m.startswith("test_")]
+        wrong += [f"{name} imports {other}" for other in others]
+        if ".st_" + "mtime" in text:
+            wrong.append(f"{name} compares files' times")
+    assert wrong == []
+
+
 def test_no_file_and_no_function_is_long():
     assert {
         name: lines

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from bad_files import one_line
 from bombs import BOMBS
 from command_line import sozo
 from fakes import list_text
@@ -37,13 +38,6 @@ from sozo.tasks.dat.task import Dat
 
 L = list_text(["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"])
 MOST = 600 << 20  # bytes that the process may grow by
-
-
-def one_line(function, *arguments):
-    with pytest.raises(UserError) as told:
-        function(*arguments)
-    assert "\n" not in str(told.value)
-    return str(told.value)
 
 
 # --- pipes ---

@@ -1,23 +1,18 @@
-"""A small OpenAI-compatible server on loopback, scripted by a test."""
+"""A small OpenAI-compatible server on loopback, scripted by a test: `judge_server`'s, with the requests that came."""
 
-import json
-import threading
 import time
 import urllib.error
 import urllib.request
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from fakes import list_text
+from judge_server import serving
 
 KEY = "sk-very-secret"
 
 
 GOOD = list_text("犬猫水山川本車空海石")
-
-
-class _Server(ThreadingHTTPServer):
-    request_queue_size = 128  # of more at once than the usual five some are dropped
+_HEADERS = {"Content-Type": "application/json", "Retry-After-Ms": "1"}
 
 
 @contextmanager
@@ -25,29 +20,13 @@ def server(answer):
     """`answer(body) -> (status, payload)`; gives the address and the requests that came."""
     requests = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            requests.append(body | {"authorization": self.headers["authorization"]})
-            status, payload = answer(body)
-            data = json.dumps(payload).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(data)))
-            self.send_header("retry-after-ms", "1")
-            self.end_headers()
-            self.wfile.write(data)
+    def reply(body, headers):
+        requests.append(body | {"authorization": headers["authorization"]})
+        status, payload = answer(body)
+        return status, _HEADERS, payload
 
-        def log_message(self, *_):
-            pass
-
-    httpd = _Server(("127.0.0.1", 0), Handler)
-    threading.Thread(target=httpd.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{httpd.server_port}/v1", requests
-    finally:
-        httpd.shutdown()
-        httpd.server_close()
+    with serving(reply) as url:
+        yield url, requests
 
 
 def completion(text, finish_reason="stop"):

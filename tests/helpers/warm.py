@@ -75,7 +75,15 @@ def run_all(commands, *, cwd=None, env=None, timeout=900, kill=None):
             )
             request += files[number], kill and [str(kill[0]), *kill[1:]]
             print(json.dumps(request), file=_process.stdin, flush=True)
-        status = dict(map(int, _process.stdout.readline().split()) for _ in commands)
+        try:
+            status = dict(
+                map(int, _process.stdout.readline().split()) for _ in commands
+            )
+        except BaseException:  # the test took too long: what it started ends with it
+            atexit.unregister(_process.communicate)
+            _process.communicate()
+            _process = None
+            raise
         said = [
             [Path(file).read_text("utf-8", "surrogateescape") for file in own]
             for own in files
@@ -122,6 +130,8 @@ def _serve():
     while True:
         if select.select([requests], [], [], 0.01 if running else None)[0]:
             if not (line := requests.readline()):
+                for child in running:
+                    os.killpg(child, signal.SIGKILL)
                 raise SystemExit
             number, timeout, words, folder, environment, files, kill = json.loads(line)
             if not (child := os.fork()):

@@ -8,9 +8,10 @@ from email.utils import formatdate
 
 import pytest
 
+from http_server import wait_until
 from judge_asked import ask
 from judge_server import VERDICT, completion, serving
-from sozo.data.errors import UserError
+from sentences import refused, says
 from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.endpoint.pace import RetryPolicy, retry_after
 from sozo.scoring.judges.endpoint import EndpointJudge
@@ -61,30 +62,18 @@ def test_the_request_and_the_reply(serve):
     }
 
 
-def test_a_judge_serves_one_event_loop_after_another(serve):
-    judge, seen = serve((200, {}, completion()))
-    assert ask(judge, "a")[0].text == ask(judge, "b")[0].text == VERDICT
-    assert len(seen) == 2
-
-
 @pytest.mark.parametrize(
     "trouble",
     [
         (500, {}, {"error": {"message": "boom"}}),
         (503, {}, b"<html>"),
         (408, {}, b""),
-        (429, {}, {"error": {"message": "slow down"}}),
         None,
         (200, {}, b""),
         (200, {}, b"\xff{"),
         (200, {}, b'{"choices": [{"mess'),
         (200, {}, {}),
         (200, {}, []),
-        (200, {}, {"choices": []}),
-        (200, {}, {"choices": None}),
-        (200, {}, {"choices": [{"message": None}]}),
-        (200, {}, {"choices": [{"message": {"content": ["x"]}}]}),
-        (200, {}, {"error": {"message": "overloaded"}}),
     ],
 )
 def test_trouble_that_passes_is_tried_again(serve, trouble):
@@ -96,12 +85,10 @@ def test_trouble_that_passes_is_tried_again(serve, trouble):
 def test_nobody_there(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     judge = EndpointJudge("judge", base_url="http://127.0.0.1:9/v1", retry=QUICK)
-    with pytest.raises(
-        UserError, match=r"judge judge at http://127\.0\.0\.1:9/v1: ConnectError"
-    ):
+    with refused("client: nobody there"):
         ask(judge, "p")
     judge.proven = True  # it may be restarting
-    with pytest.raises(UserError, match=r"ConnectError: .* \(4 attempts\)"):
+    with refused("client: nobody there any more"):
         ask(judge, "p")
 
 
@@ -110,7 +97,7 @@ def test_one_refused_prompt_is_no_dead_endpoint(serve, status):
     def refuses(request):
         if "だめ" in request["messages"][0]["content"]:
             return status, {}, {"error": {"message": "not this one"}}
-        time.sleep(0.1)  # refusing is quicker than answering
+        wait_until(lambda: judge.proven or judge._doubtful)  # refusing is quicker
         return 200, {}, completion()
 
     judge, _ = serve(by=refuses, concurrency=2)
@@ -130,18 +117,13 @@ def test_a_server_that_wants_an_hour_is_given_a_minute(serve, capsys, monkeypatc
     )
     assert ask(judge, "p")[0].error == "HTTP 503: warming up (2 attempts)"
     assert len(seen) == 2
-    assert (
-        "waiting 0 s after HTTP 503: warming up, which asks for 3,600 s"
-        in capsys.readouterr().err
-    )
+    assert says("client: a long wait", capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(
     ("error", "message"),
     [
         ({"message": "bad parameter", "code": 400}, "HTTP 200: bad parameter"),
-        ({"message": "no such model"}, r"HTTP 200: no such model \(4 attempts\)"),
-        ("overloaded", r"HTTP 200: overloaded \(4 attempts\)"),
         (f"for {KEY}", r"HTTP 200: for \*\*\* \(4 attempts\)"),
     ],
 )
@@ -189,30 +171,17 @@ def test_rate_limits_do_not_use_up_the_retries(serve):
 
 
 @pytest.mark.parametrize(
-    ("answer", "message"),
+    ("answer", "row"),
     [
-        (
-            (401, {}, {"error": {"message": f"Incorrect API key provided: {KEY}"}}),
-            "HTTP 401: Incorrect API key .* \\*",
-        ),
-        ((404, {}, {"error": {"message": "no model judge"}}), "no model judge"),
-        (
-            (
-                429,
-                {},
-                {"error": {"message": "pay first", "code": "insufficient_quota"}},
-            ),
-            "pay first",
-        ),
-        ((429, {"Retry-After": "3600"}, {}), "it asks to wait 3600 s"),
+        ((401, {}, {"error": {"message": f"no key: {KEY}"}}), "a key that is shown"),
+        ((429, {"Retry-After": "3600"}, {}), "a limit for an hour"),
     ],
 )
-def test_what_no_prompt_will_get_past_ends_the_run(serve, answer, message):
+def test_what_no_prompt_will_get_past_ends_the_run(serve, answer, row):
     judge, seen = serve(answer)
-    with pytest.raises(UserError, match=message) as caught:
+    with refused(f"client: {row}"):
         ask(judge, "p")
     assert len(seen) == 1
-    assert KEY not in str(caught.value)
 
 
 def test_what_is_wrong_with_one_prompt_is_not_tried_again(serve):
@@ -223,20 +192,6 @@ def test_what_is_wrong_with_one_prompt_is_not_tried_again(serve):
     assert ask(judge, "p")[0] == Reply(error="HTTP 400: too long")
     assert ask(judge, "p")[0].refused
     assert len(seen) == 2
-
-
-def test_refused_truncated_and_empty(serve):
-    judge, _ = serve(
-        (200, {}, completion(None, refusal="できません")),
-        (200, {}, completion(None, "content_filter")),
-        (200, {}, completion("流暢性: 4", "length")),
-        (200, {}, completion(None)),
-    )
-    refusal, filtered, cut, empty = (ask(judge, "p")[0] for _ in range(4))
-    assert (refusal.refused, refusal.text) == (True, "できません")
-    assert (filtered.text, filtered.finish_reason) == (None, "content_filter")
-    assert (cut.refused, cut.finish_reason) == (False, "length")
-    assert (empty.refused, empty.text, empty.error) == (False, None, None)
 
 
 def test_tokens_are_those_of_every_attempt_that_says_so(serve):
@@ -266,33 +221,23 @@ def test_the_key_is_masked_wherever_the_server_puts_it(serve):
     )
     assert KEY not in repr(ask(judge, "p")[0])
     assert KEY not in repr(judge.describe())
-    quoted = (500, {}, {"error": {"message": "sk-test%2F0123456789abcdef"}})
-    judge, _ = serve(quoted)
-    assert "0123456789" not in ask(judge, "p")[0].error
-
-
-def test_a_word_that_is_no_secret_is_not_masked(serve, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    judge, _ = serve((200, {}, completion("none of these")))
-    assert ask(judge, "p")[0].text == "none of these"
 
 
 def test_settings_that_cannot_be(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with pytest.raises(UserError, match="must begin with http"):
-        EndpointJudge("judge", base_url="me:secret@host/v1")
-    with pytest.raises(UserError, match="at least 1"):
+    with refused("client: concurrency 0"):
         EndpointJudge("judge", concurrency=0)
     judge = EndpointJudge("judge", base_url="https://me:secret@host/v1?key=secret")
     assert judge.describe()["base_url"] == "https://host/v1"
-    with pytest.raises(UserError, match="cannot be used"):
-        EndpointJudge("judge", base_url="http://host:port/v1")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-鍵")
-    with pytest.raises(UserError, match="characters that no key has") as caught:
+    with refused("client: no such key"):
         EndpointJudge("judge")
-    assert "鍵" not in str(caught.value)
+    for key in ("", " "):
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+        with refused("client: no key"):
+            EndpointJudge("judge")
     monkeypatch.delenv("OPENAI_API_KEY")
-    with pytest.raises(UserError, match="OPENAI_API_KEY is not set"):
+    with refused("client: no key"):
         EndpointJudge("judge")
 
 

@@ -1,16 +1,16 @@
 """The ledger keeps whole lines, forgives one torn one, and belongs to one process."""
 
 import json
-import subprocess
-import sys
 from dataclasses import asdict, replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sent_by_others as sent
 from judgements import OK, RUBRICS, SCORES
-from sozo.data.errors import UserError
+from sentences import refused
+from sozo.data import progress
 from sozo.scoring.judges.ledger import (
     Judgement,
     Ledger,
@@ -21,6 +21,11 @@ from sozo.scoring.judges.ledger import (
 from sozo.scoring.judges.protocol import Status
 
 BAD = Judgement("k2", "2", "a2", "judge", "jcq-v1", Status.API_ERROR, error="HTTP 500")
+
+
+@pytest.fixture(autouse=True)
+def unsaid():
+    progress.say_once.cache_clear()
 
 
 def write(path, *judgements):
@@ -60,78 +65,49 @@ def test_a_torn_last_line_is_cut_off_and_no_other(tmp_path_factory, cut):
     assert read_judgements(path, RUBRICS) == [*expected, OK]
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        (b'{"key": "k', "not|Unterminated|is no judgement"),
-        (b"", "is no judgement"),
-        (b"[]", "must be a mapping of keys"),
-        (
-            json.dumps({**asdict(OK), "scores": None}).encode(),
-            "status ok with scores None",
-        ),
-        (
-            json.dumps({**asdict(BAD), "scores": SCORES}).encode(),
-            "status api_error with scores",
-        ),
-        (
-            json.dumps({**asdict(OK), "scores": {**SCORES, "fluency": 6}}).encode(),
-            "scores",
-        ),
-        (
-            json.dumps({**asdict(OK), "scores": {**SCORES, "fluency": True}}).encode(),
-            "scores",
-        ),
-        (json.dumps({**asdict(OK), "scores": {"fluency": 4}}).encode(), "scores"),
-        (json.dumps({**asdict(OK), "status": "fine"}).encode(), "fine"),
-        (
-            json.dumps({**asdict(OK), "key": 1}).encode(),
-            "key: Input should be a valid string",
-        ),
-        (json.dumps({**asdict(OK), "more": 1}).encode(), "unknown key more"),
-        (json.dumps({**asdict(OK), "prompt_tokens": "9"}).encode(), "prompt_tokens"),
-        (b"\xff", "is no judgement"),
-    ],
-)
-def test_any_other_bad_line_is_named_and_left_alone(tmp_path, line, message):
+def other(line=OK, **fields):
+    return json.dumps({**asdict(line), **fields}).encode()
+
+
+BAD_LINES = {
+    "torn": b'{"key": "k',
+    "empty": b"",
+    "no mapping": b"[]",
+    "no UTF-8": b"\xff",
+    "ok without scores": other(scores=None),
+    "an error with scores": other(BAD, scores=SCORES),
+    "a score too high": other(scores={**SCORES, "fluency": 6}),
+    "a score that is true": other(scores={**SCORES, "fluency": True}),
+    "one score": other(scores={"fluency": 4}),
+    "another status": other(status="fine"),
+    "a number as key": other(key=1),
+    "another field": other(more=1),
+    "tokens in words": other(prompt_tokens="9"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_LINES)
+def test_any_other_bad_line_is_named_and_left_alone(tmp_path, kind):
     path = write(tmp_path / "j.jsonl", OK)
-    path.write_bytes(path.read_bytes() + line + b"\n" + path.read_bytes())
+    path.write_bytes(path.read_bytes() + BAD_LINES[kind] + b"\n" + path.read_bytes())
     before = path.read_bytes()
     for read in (read_judgements, Ledger):
-        with pytest.raises(UserError, match=message) as caught:
+        with refused(f"ledger: {kind}"):
             read(path, RUBRICS)
-        assert f"{path}, line 2" in str(caught.value)
-        assert "\n" not in str(caught.value)
     assert path.read_bytes() == before
 
 
 def test_somebody_elses_file_without_a_final_newline_is_not_cut(tmp_path):
     path = tmp_path / "answers.jsonl"
     path.write_text('{"id": 1, "answer": "..."}')
-    with pytest.raises(UserError, match="line 1: is no judgement"):
+    with refused("ledger: somebody else's file"):
         Ledger(path, RUBRICS)
     assert path.read_text() == '{"id": 1, "answer": "..."}'
 
 
-def test_a_second_process_is_refused_and_a_dead_one_does_not_count(tmp_path):
+def test_a_second_writer_is_refused_until_the_first_one_ends(tmp_path):
     path = tmp_path / "j.jsonl"
-    code = "import sys, time; from pathlib import Path; from sozo.scoring.judges.ledger import Ledger"
-    code += "; ledger = Ledger(Path(sys.argv[1]), ())"
-    holder = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            f"{code}; sys.stdout.write('x'); sys.stdout.flush(); time.sleep(60)",
-            path,
-        ],
-        stdout=subprocess.PIPE,
-    )
-    assert holder.stdout.read(1) == b"x"
-    with pytest.raises(UserError, match="another process is judging into it"):
-        Ledger(path, RUBRICS)
-    holder.kill()
-    holder.wait()
-    with pytest.raises(UserError, match="another process"), Ledger(path, RUBRICS):
+    with Ledger(path, ()), refused("ledger: another process"):
         Ledger(path, RUBRICS)
     write(path, OK)
 
@@ -146,3 +122,22 @@ def test_the_key_depends_on_everything_that_decides():
         for k, other in enumerate(("Q", "A", "J", "P", {}))
     ]
     assert len({judgement_key(*other) for other in (base, *others)}) == 6
+
+
+@pytest.mark.parametrize("change", sent.LEDGER)
+def test_a_line_is_held_against_its_own_reply(change, tmp_path, capsys):
+    path = tmp_path / "j.jsonl"
+    lines = [asdict(OK), asdict(OK) | {"key": "k2"} | change, asdict(OK)]
+    content = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    path.write_text(content, "utf-8")
+    counted = [OK, OK]
+    if change.get("status"):  # it is asked again, which costs, and scores nothing
+        other = replace(OK, key="k2", status=Status.UNPARSEABLE, scores=None)
+        counted.insert(1, other)
+    assert read_judgements(path, RUBRICS) == counted
+    with Ledger(path, RUBRICS) as ledger:
+        assert ledger.judgements == counted
+    assert path.read_text("utf-8") == content
+    told = capsys.readouterr().err
+    assert (f"{path}, line 2: " in told) == (len(counted) == 2)
+    assert told.count("\n") == (len(counted) == 2)

@@ -1,23 +1,33 @@
 """What is asked, what is kept, what it costs and when it stops, with a fake judge."""
 
 import asyncio
+import os
+import signal
+import threading
+from collections import Counter
 
 import pytest
 
 from fakes import FakeJudge
+from judge_server import VERDICT, completion
+from model_server import server
+from sentences import refused, says
 from sozo.data.errors import UserError
 from sozo.data.schema import Completion
-from sozo.scoring.endpoint.bill import Budget
+from sozo.scoring.endpoint.bill import Budget, Price
 from sozo.scoring.endpoint.client import Reply
-from sozo.scoring.judges.endpoint import LocalJudge
+from sozo.scoring.judges.endpoint import EndpointJudge, LocalJudge
 from sozo.scoring.judges.ledger import read_judgements as read_ledger
 from sozo.scoring.judges.protocol import JudgeSettings, ToJudge
 from sozo.scoring.judges.run import GIVE_UP_AFTER, JudgeSession, judge_answers
 from sozo.tasks.jcq.rubric import JCQ_RUBRICS, JCQ_V1
 
-VERDICT = "流暢性: 4\n柔軟性: 3\n独創性: 2\n精緻性: 5"
 ANSWERS = [ToJudge(f"a{k}", str(k), f"問い{k}番", f"答え{k}。") for k in range(60)]
 PRICES = {"judge_price_in": 0.0, "judge_price_out": 1e6 / 50}
+
+
+# Who waits for room in a budget waits for ever where it is wrong.
+pytestmark = pytest.mark.timeout(20)
 
 
 def about(k):
@@ -34,6 +44,10 @@ def judge(reply, path, answers=ANSWERS[:6], rubric=JCQ_V1, **how):
     return judge_answers(
         fake, rubric, answers, path, JudgeSettings(**how), on_judgement=on_judgement
     ), fake
+
+
+def counted(done):
+    return {status: number for status, number in done.statuses.items() if number}
 
 
 def test_each_status_is_kept_and_counted(tmp_path):
@@ -54,14 +68,12 @@ def test_each_status_is_kept_and_counted(tmp_path):
     ]
     assert [j.scores is not None for j in done.judgements] == [True] + [False] * 5
     assert done.judgements[4].reply == "4点です"
-    assert done.statuses == {
+    assert counted(done) == {
         "ok": 1,
-        "in_prose": 0,
         "unparseable": 2,
         "refused": 1,
         "truncated": 1,
         "api_error": 1,
-        "not_asked": 0,
     }
     # The unparseable ones were asked twice, and both replies are on the bill.
     assert done.requests == len(fake.asked) == 8
@@ -71,16 +83,7 @@ def test_each_status_is_kept_and_counted(tmp_path):
 
 @pytest.mark.parametrize(
     ("reason", "status"),
-    [
-        ("stop", "ok"),
-        (None, "ok"),
-        ("end_turn", "ok"),
-        ("max_tokens", "truncated"),
-        ("SAFETY", "refused"),
-    ]
-    + [
-        (reason, "unparseable") for reason in ("error", "tool_calls", "no word of ours")
-    ],
+    [(None, "ok"), ("SAFETY", "refused"), ("tool_calls", "unparseable")],
 )
 def test_only_a_reply_that_ended_well_is_read(reason, status, tmp_path):
     done, _ = judge(
@@ -112,15 +115,7 @@ def test_a_rerun_asks_what_is_missing_and_retry_unjudged_what_has_no_scores(tmp_
     judge(first, tmp_path / "j", ANSWERS[:4])
     done, fake = judge(lambda p: VERDICT, tmp_path / "j", ANSWERS[:5])
     assert [about(4) in p for p in fake.asked] == [True]
-    assert done.statuses == {
-        "ok": 3,
-        "in_prose": 0,
-        "unparseable": 1,
-        "refused": 0,
-        "truncated": 0,
-        "api_error": 1,
-        "not_asked": 0,
-    }
+    assert counted(done) == {"ok": 3, "unparseable": 1, "api_error": 1}
     done, fake = judge(
         lambda p: VERDICT, tmp_path / "j", ANSWERS[:5], retry_unjudged=True
     )
@@ -226,25 +221,6 @@ def paid(*ledgers):
     return sum(line.cost for path in ledgers for line in read_judgements(path))
 
 
-def test_max_cost_lets_what_is_under_way_end(tmp_path):
-    class Slow(FakeJudge):
-        under_way = most = 0
-
-        async def ask(self, prompt):
-            self.under_way += 1
-            self.most = max(self.most, self.under_way)
-            await asyncio.sleep(0.001)
-            self.under_way -= 1
-            return await super().ask(prompt)
-
-    slow = Slow(lambda p: VERDICT, concurrency=50)
-    done, _ = judge(slow, tmp_path / "j", ANSWERS, **PRICES, max_cost=5.0)
-    assert (
-        slow.most == 5
-    )  # five at their most make the limit; the next waits until one has cost less
-    assert done.statuses["ok"] == len(slow.asked) == 11
-
-
 def test_what_waits_for_the_budget_is_not_asked_once_the_run_has_ended(tmp_path):
     class Slow(FakeJudge):
         async def ask(self, prompt):
@@ -253,16 +229,16 @@ def test_what_waits_for_the_budget_is_not_asked_once_the_run_has_ended(tmp_path)
 
     # There is room for one at a time: the second worker waits while the first meets a judge that cannot be used.
     slow = Slow(lambda p: UserError("no such model"), concurrency=2)
-    with pytest.raises(UserError, match="no such model"):
+    with pytest.raises(UserError):
         judge(slow, tmp_path / "j", ANSWERS, **PRICES, max_cost=1.5)
     assert len(slow.asked) == 1
     assert slow.closed == 1
 
 
 def test_max_cost_needs_prices_and_a_limit(tmp_path):
-    with pytest.raises(UserError, match="max_cost needs the price"):
+    with refused("judges: max_cost without prices"):
         judge(lambda p: VERDICT, tmp_path / "j", max_cost=1.0)
-    with pytest.raises(UserError, match="max_cost needs the price"):
+    with refused("judges: max_cost without prices"):
         judge(
             FakeJudge(None, max_tokens=None),
             tmp_path / "j",
@@ -276,7 +252,7 @@ def test_a_judge_that_cannot_be_used_ends_the_run_and_what_came_before_stays(tmp
     def reply(p):
         return UserError("no such model") if about(3) in p else VERDICT
 
-    with pytest.raises(UserError, match="no such model"):
+    with pytest.raises(UserError):
         judge(FakeJudge(reply, concurrency=1), tmp_path / "j")
     assert len(read_judgements(tmp_path / "j")) == 3
     done, fake = judge(lambda p: VERDICT, tmp_path / "j")
@@ -285,10 +261,7 @@ def test_a_judge_that_cannot_be_used_ends_the_run_and_what_came_before_stays(tmp
 
 
 def test_a_dead_server_is_not_asked_seven_hundred_times(tmp_path):
-    with pytest.raises(
-        UserError,
-        match=r"20 prompts in a row got no reply \(the last: refused\).*--retry-unjudged",
-    ):
+    with refused("judges: a dead server"):
         judge(
             FakeJudge(lambda p: Reply(error="refused"), concurrency=4),
             tmp_path / "j",
@@ -298,7 +271,7 @@ def test_a_dead_server_is_not_asked_seven_hundred_times(tmp_path):
 
 
 def test_ids_that_come_twice(tmp_path):
-    with pytest.raises(UserError, match="answer id 'x' comes twice"):
+    with refused("judges: an id twice"):
         judge(
             lambda p: VERDICT,
             tmp_path / "j",
@@ -348,3 +321,68 @@ def test_a_local_model_that_fails_ends_the_run(tmp_path, reply):
             tmp_path / "j",
         )
     assert read_judgements(tmp_path / "j") == []
+
+
+def test_what_was_paid_keeps_its_price(tmp_path):
+    for price in (1e6, 2e6):
+        prices = {"judge_price_in": price, "judge_price_out": price}
+        done, _ = judge(lambda p: VERDICT, tmp_path / "j", ANSWERS[:1], **prices)
+        assert done.cost == 120.0
+
+
+def test_a_price_that_comes_later_prices_what_was_asked_before(tmp_path):
+    done, _ = judge(lambda p: VERDICT, tmp_path / "j", ANSWERS[:3])
+    assert done.unknown_cost == 3
+    prices = {"judge_price_in": 1.0, "judge_price_out": 10.0}
+    done, _ = judge(lambda p: VERDICT, tmp_path / "j", ANSWERS[:3], **prices)
+    assert (done.requests, done.unknown_cost) == (0, 0)
+    assert done.cost == pytest.approx(3 * (100 + 200) / 1e6)
+
+
+def test_a_budget_that_ends_early_was_spent_on_all_tasks_alike(tmp_path):
+    answers = [
+        ToJudge(f"{task}{k}", f"{task}{k}", f"{task}の問い{k}", "答え", task)
+        for task in "abc"
+        for k in range(10)
+    ]
+    reply = Reply(VERDICT, False, "stop", "r", 1, 1)
+    fake = FakeJudge(lambda p: reply, concurrency=1, max_tokens=1)
+    most = max(
+        Price(1.0, 1.0).at_most(JCQ_V1.prompt(a.question, a.answer), 1) for a in answers
+    )
+    prices = {"judge_price_in": 1.0, "judge_price_out": 1.0}
+    done, _ = judge(
+        fake, tmp_path / "j", answers, max_cost=most + 11.5 * 2 / 1e6, **prices
+    )
+    assert done.stopped
+    judged = zip(answers, done.judgements, strict=True)
+    tasks = Counter(answer.group for answer, of in judged if of)
+    assert sum(tasks.values()) >= 9
+    assert max(tasks.values()) - min(tasks.values()) <= 1
+
+
+def test_ctrl_c_waits_for_what_is_paid_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "none-for-this-server")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    told, stopping = [], threading.Event()
+
+    def tell(line, file):
+        told.append(line)
+        stopping.set()
+
+    monkeypatch.setattr("sozo.scoring.endpoint.pace.tqdm.write", tell)
+
+    def reply(body):
+        if len(requests) == 2:  # both are under way
+            os.kill(os.getpid(), signal.SIGINT)
+        stopping.wait(10)
+        return 200, completion()
+
+    with server(reply) as (url, requests):
+        served = EndpointJudge("j", base_url=url, concurrency=2)
+        with pytest.raises(KeyboardInterrupt):
+            judge_answers(served, JCQ_V1, ANSWERS[:6], tmp_path / "j")
+        assert len(requests) == len(read_judgements(tmp_path / "j")) == 2
+        assert says("pace: Ctrl-C", *told)
+        done = judge_answers(served, JCQ_V1, ANSWERS[:6], tmp_path / "j")
+        assert (done.requests, done.statuses["ok"], len(requests)) == (4, 6, 6)

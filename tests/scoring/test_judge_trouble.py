@@ -1,15 +1,15 @@
-"""A judge that fails in every way three times in ten, killed once, under a client killed three times."""
+"""A judge that fails in every way three times in ten, killed once, under a client killed twice."""
 
 import json
 import os
-import signal
-import socket
 import subprocess
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
+from http_server import free_port, wait_until
 from judge_server import VERDICT, expected, tokens
 from judge_worker import ANSWERS
 from sozo.scoring.judges.ledger import read_judgements
@@ -32,7 +32,7 @@ def start(script, *arguments):
 
 
 def kill(process):
-    process.send_signal(signal.SIGKILL)
+    process.kill()
     process.wait()
 
 
@@ -41,38 +41,33 @@ def lines(path):
 
 
 def wait_for(ledger, number, process):
-    limit = time.monotonic() + 60
-    while lines(ledger) < number:
-        assert process.poll() is None, "the client ended too early"
-        assert time.monotonic() < limit
-        time.sleep(0.005)
+    wait_until(lambda: lines(ledger) >= number or process.poll() is not None, 60)
+    assert process.poll() is None, "the client ended too early"
 
 
 def events(log):
     return [json.loads(line) for line in log.read_text().splitlines()]
 
 
+@pytest.mark.launches
 def test_nothing_is_lost_invented_paid_twice_or_shown(tmp_path):
     ledger, log, summary = (
         tmp_path / "run" / "judgements.jsonl",
         tmp_path / "served.log",
         tmp_path / "run" / "summary",
     )
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     server = start("judge_server.py", port, log, 1)
     client = None
     finished_before = []
     try:
-        for stop_at in (100, 250, 400):
+        for stop_at in (150, 350):
             client = start(
                 "judge_worker.py", f"http://127.0.0.1:{port}/v1", ledger, summary
             )
-            if stop_at == 400:
-                wait_for(ledger, 330, client)
+            if stop_at == 350:
+                wait_for(ledger, 250, client)
                 kill(server)
-                time.sleep(0.2)
                 server = start("judge_server.py", port, log, 2)
             wait_for(ledger, stop_at, client)
             kill(client)
@@ -116,20 +111,12 @@ def test_nothing_is_lost_invented_paid_twice_or_shown(tmp_path):
     scored = Counter(line.answer_id for line in judgements if line.scores)
     assert set(scored.values()) == {1}
     assert all(line.reply == VERDICT for line in judgements if line.scores)
-    number = Counter(line.answer_id for line in judgements)
-    assert {
-        number[answer.id]
-        for k, answer in enumerate(ANSWERS)
-        if expected(k) == "unparseable"
-    } == {2}
     # The bill is that of the replies received, to the token; only what was on its way at a kill is not on it.
     served = {row["id"]: row for row in events(log) if row["event"] == "reply"}
     paid = [line for line in judgements if line.reply_id]
-    assert (
-        len({line.reply_id for line in paid})
-        == len(paid)
-        == len(judgements) - number_of("api_error", judgements)
-    )
+    errors = sum(line.status == "api_error" for line in judgements)
+    ids = {line.reply_id for line in paid}
+    assert len(ids) == len(paid) == len(judgements) - errors
     for line in paid:
         row = served[line.reply_id]
         assert (line.prompt_tokens, line.completion_tokens) == (
@@ -139,25 +126,14 @@ def test_nothing_is_lost_invented_paid_twice_or_shown(tmp_path):
         assert (line.prompt_tokens, line.completion_tokens) == tokens(
             int(line.question_id)
         )
-    # Four kills with at most 20 requests under way, and a few for which a busy machine took too long.
-    assert len(served) - len(paid) <= 4 * 20 + 20
+    # Three kills with at most 20 requests under way, and a few for which a busy machine took too long.
+    assert len(served) - len(paid) <= 3 * 20 + 20
     facts = json.loads(summary.read_text())
     assert facts["requests"] == facts["unknown"] == 0
     assert facts["prompt_tokens"] == sum(line.prompt_tokens for line in paid)
     assert facts["completion_tokens"] == sum(line.completion_tokens for line in paid)
-    assert (
-        abs(
-            facts["cost"]
-            - (facts["prompt_tokens"] + 2 * facts["completion_tokens"]) / 1e6
-        )
-        < 1e-9
-    )
-    assert facts["statuses"] == {
-        **dict.fromkeys(("unparseable", "refused", "truncated", "api_error"), 14),
-        "ok": 552,
-        "in_prose": 92,
-        "not_asked": 0,
-    }
+    price = facts["prompt_tokens"] + 2 * facts["completion_tokens"]
+    assert facts["cost"] == pytest.approx(price / 1e6)
     # The server echoed the key in errors and in verdicts.
     assert "Bearer ***" in ledger.read_text()
     assert not [
@@ -165,7 +141,3 @@ def test_nothing_is_lost_invented_paid_twice_or_shown(tmp_path):
         for path in tmp_path.rglob("*")
         if path.is_file() and b"secret" in path.read_bytes()
     ]
-
-
-def number_of(status, judgements):
-    return sum(line.status == status for line in judgements)

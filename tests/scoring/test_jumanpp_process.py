@@ -3,13 +3,12 @@
 import gc
 import logging
 import pickle
-import re
-import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
 
+from sentences import refused, says
 from sozo.data.errors import UserError
 from sozo.scoring.nouns import JumanDicChecker, JumanppChecker, make_noun_checker
 
@@ -58,61 +57,34 @@ def test_a_process_that_hangs_or_answers_for_another_word_is_replaced(
     assert int(starts) == 2
 
 
-@pytest.mark.parametrize(
-    ("option", "timeout", "problem"),
-    [
-        ("--die-after 1", 10, "failed"),  # noticed when writing or when reading
-        ("--hang 猫", 1, r"\(no answer within 1 s\)"),
-        ("--behind", 10, r"\(answered for 'あ'\)"),
-        ("--empty", 10, r"\(answered for ''\)"),
-        ("--endless 0", 10, r"\(more than 1048576 bytes for one word\)"),
-        ("--echo {}", 10, r"\(answered 'あ' without its part of speech\)"),
-        (
-            "--echo {},{},{},見出し,6,普通名詞,1,*,0,*,0,NIL",
-            10,
-            r"\(answered 'あ' without its part of speech\)",
-        ),
-        (
-            "--echo {},{},{},{},{},{}",
-            10,
-            r"\(invalid literal for int",
-        ),  # pyknp's own words
-        ("--echo @,{}", 10, r"\(list index out of range\)"),
-        (
-            "--complain 3 --die-after 0",
-            10,
-            r"\(the process ended with status 3: complaint 3\)",
-        ),
-        ("--complain 3 --behind", 10, r"\(answered for 'あ': complaint 3\)"),
-    ],
-)
-def test_a_process_that_always_fails_is_tried_three_times(
-    jumanpp, starts, option, timeout, problem
-):
-    checker = jumanpp(f"{option} {starts.option}", timeout=timeout)
-    with pytest.raises(UserError, match=problem) as caught:
+BROKEN = {
+    "dies at once": "--die-after 1",  # noticed when writing or when reading
+    "hangs at a word": "--hang 猫",
+    "is behind": "--behind",
+    "answers nothing": "--empty",
+    "never ends": "--endless 0",
+    "echoes": "--echo {}",
+    "answers in part": "--echo {},{},{},見出し,6,普通名詞,1,*,0,*,0,NIL",
+    "has no numbers": "--echo {},{},{},{},{},{}",  # pyknp's own words
+    "has no columns": "--echo @,{}",
+    "complains and dies": "--complain 3 --die-after 0",
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_a_process_that_always_fails_is_tried_three_times(jumanpp, starts, fault):
+    hangs = fault == "hangs at a word"
+    checker = jumanpp(f"{BROKEN[fault]} {starts.option}", timeout=1 if hangs else 10)
+    with refused(f"jumanpp: it {fault}"):
         checker.check(["猫"])
-    message = str(caught.value)
-    assert "\n" not in message
-    assert "'猫'" in message
-    assert str(jumanpp.command) in message
-    assert "failed 3 times" in message
     assert int(starts) == 3
 
 
-@pytest.mark.parametrize("option", ["--deaf", "--endless 0.01", "--complain 9 --deaf"])
+@pytest.mark.parametrize("option", ["--endless 0.01", "--complain 9 --deaf"])
 def test_a_start_that_hangs_is_not_tried_again(jumanpp, starts, option):
-    began = time.monotonic()
     # The first answer has twice as long.
-    problem = (
-        r"does not start \(no answer within 1 s"
-        + (": complaint 9" if "complain" in option else "")
-        + r"\)"
-    )
-    with pytest.raises(UserError, match=problem) as caught:
+    with refused(f"jumanpp: {option}"):
         jumanpp(f"{option} {starts.option}", timeout=0.5).check(["猫"])
-    assert time.monotonic() - began < 5
-    assert "\n" not in str(caught.value)
     assert int(starts) == 1
 
 
@@ -175,29 +147,16 @@ def test_auto_takes_jumanpp_where_the_command_is_and_jumandic_elsewhere(
     assert kinds == [JumanppChecker, JumanppChecker, JumanDicChecker]
     monkeypatch.setenv("PATH", str(tmp_path))
     assert isinstance(make_noun_checker("auto"), JumanDicChecker)
-    with pytest.raises(
-        UserError, match="install Juman\\+\\+ 2 or choose the noun checker jumandic"
-    ):
+    with refused("jumanpp: no command"):
         make_noun_checker("jumanpp")
 
 
-@pytest.mark.parametrize(
-    ("option", "problem"),
-    [
-        (
-            "--complain 3 --die-after 0",
-            r"failed 3 times .* \(the process ended with status 3: complaint 3\)",
-        ),
-        ("--deaf", r"does not start \(no answer within 1 s\)"),
-        ("--echo {}", r"failed 3 times .* without its part of speech"),
-    ],
-)
 def test_auto_takes_jumandic_where_jumanpp_is_broken_and_says_so_once(
-    jumanpp, starts, tmp_path, monkeypatch, caplog, option, problem
+    jumanpp, starts, tmp_path, monkeypatch, caplog
 ):
     broken = tmp_path / "broken" / "jumanpp"
     broken.parent.mkdir()
-    broken.write_text(f'#!/bin/sh\nexec "{jumanpp.command}" {option} {starts.option}\n')
+    broken.write_text(f'#!/bin/sh\nexec "{jumanpp.command}" --deaf {starts.option}\n')
     broken.chmod(0o755)
     monkeypatch.setenv("PATH", str(broken.parent))
     monkeypatch.setattr(
@@ -209,6 +168,6 @@ def test_auto_takes_jumandic_where_jumanpp_is_broken_and_says_so_once(
         assert isinstance(make_noun_checker("auto"), JumanDicChecker)
     assert int(starts) == tries
     (message,) = caplog.messages
-    assert re.search(f"auto takes jumandic: {broken} {problem}", message)
-    with pytest.raises(UserError, match=problem):
+    assert says("jumanpp: auto takes jumandic", message)
+    with pytest.raises(UserError):
         make_noun_checker("jumanpp").check(["猫"])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.data.jumandic import CompiledDictionary, default_dictionary
 from sozo.scoring.nouns import JumanDicChecker, NounRules, NounVerdict
 from sozo.scoring.nouns.rules import Morpheme, MorphemeChecker, apply_rules, sendable
@@ -210,29 +210,6 @@ def test_accept_affixes(analysis, expected):
     assert not apply_rules("x", analysis, NounRules()).is_noun
 
 
-def test_accept_affixes_on_real_words(jumandic_checker):
-    words = ["子供たち", "食べ方", "化", "犬", "走る"]
-    assert [m[0].pos for m in jumandic_checker.analyse("お茶")] == ["接頭辞", "名詞"]
-    words = ["お茶", *words]
-    accepting = JumanDicChecker(NounRules(accept_affixes=True))
-    assert [v.is_noun for v in jumandic_checker.check(words)] == [
-        False,
-        False,
-        False,
-        False,
-        True,
-        False,
-    ]
-    assert [v.is_noun for v in accepting.check(words)] == [
-        True,
-        True,
-        False,
-        False,
-        True,
-        False,
-    ]
-
-
 def test_accept_unknown_katakana(jumandic_checker, jumanpp):
     rules = NounRules(accept_unknown_katakana=True)
     assert apply_rules("x", [[UNKNOWN_KATAKANA]], rules).is_noun
@@ -385,8 +362,8 @@ def test_lookup_gives_every_homograph():
 
 
 def test_what_is_no_dictionary(tmp_path):
-    with pytest.raises(UserError, match=r"no compiled JumanDIC here"):
+    with refused("nouns: no dictionary"):
         CompiledDictionary(tmp_path)
     (tmp_path / "sys.dic").write_bytes(b"x" * 100)
-    with pytest.raises(UserError, match=r"sys\.dic: not a MeCab dictionary"):
+    with refused("nouns: another file than a dictionary"):
         CompiledDictionary(tmp_path)

@@ -110,14 +110,10 @@ def test_what_an_english_word_is_written_in(reason):
     "text",
     [
         f"<think>犬か猫か</think>{LIST}",
-        f"<think>\n1. 鳥\n2. 魚\n</think>\n\n{LIST}",
-        f"<think></think>\n{LIST}",
-        f" \n<think>\n</think>\n{LIST}\n",
+        f" \n<think>\n1. 鳥\n2. 魚\n</think>\n\n{LIST}\n",
         f"<think><think></think>{LIST}",
         f"では<think>犬</think>{LIST}",
         f"</think>{LIST}",  # opened by the chat template
-        f"<think>犬</think><think>猫</think>{LIST}",
-        f"<THINK>犬</THINK>{LIST}",
     ],
 )
 def test_reasoning_before_the_list_is_cut_off(text):
@@ -143,30 +139,16 @@ def test_other_reasoning_is_no_list(text):
 @pytest.mark.parametrize(
     "text",
     [
-        *(
-            "犬" * MEGABYTE,
-            "<think>" * (MEGABYTE // 7),
-            "</think>" * (MEGABYTE // 8),
-            "\n" * MEGABYTE,
-        ),
-        *(
-            "<|channel|>final" * (MEGABYTE // 16),
-            "analysis!" * (MEGABYTE // 9),
-            "\ud800" * MEGABYTE,
-        ),
-        *(
-            "1. 犬\n" * (MEGABYTE // 5),
-            "1. " * (MEGABYTE // 3),
-            " " * MEGABYTE + "犬",
-            "1. \ud800\n2. \udfff",
-        ),
-        *(
-            "<think>" + "</think" * (MEGABYTE // 7),
-            f"{LIST}{'犬' * MEGABYTE} 猫",
-            LIST + "\n" * MEGABYTE + "犬",
-        ),
+        "犬" * MEGABYTE,
+        "<think>" * (MEGABYTE // 7),
+        "<|channel|>final" * (MEGABYTE // 16),
+        "\ud800" * MEGABYTE,
+        "1. 犬\n" * (MEGABYTE // 5),
+        "1. \ud800\n2. \udfff",
+        f"{LIST}{'犬' * MEGABYTE} 猫",
+        LIST + "\n" * MEGABYTE + "犬",
     ],
-    ids=range(14),
+    ids=range(8),
 )
 def test_long_and_broken_texts_are_only_no_lists(text):
     assert parse_answer(text) is Reason.FORMAT

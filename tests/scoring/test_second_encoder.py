@@ -1,8 +1,5 @@
 """A second encoder: a gain in standard deviations by hand, a table and a page with it, and what it does not see."""
 
-import json
-import re
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -10,8 +7,6 @@ from scipy import stats
 from fakes import FakeEncoder
 from second_encoders import finished
 from sozo.data.jumandic import load_nouns
-from sozo.eval.evaluated import find_evaluated
-from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.embeddings.derived import CentredEncoder, random_lists
 from sozo.scoring.second_encoder import SecondEncoder, gain
@@ -42,14 +37,6 @@ def test_no_gain_without_spread_or_scores():
     assert gain(np.array([1.0, 1.0]), np.array([3.0, 4.0])) is None
     assert gain(np.array([1.0]), np.array([3.0, 4.0])) is None
     assert gain(np.array([1.0, 2.0]), np.zeros(0)) is None
-
-
-def test_the_interval_holds_the_truth_in_95_of_100():
-    rng = np.random.default_rng(0)
-    results = [
-        gain(rng.normal(0, 1, 200), rng.normal(1.3, 0.8, 150)) for _ in range(1000)
-    ]
-    assert 0.93 < np.mean([result.low < 1.3 < result.high for result in results]) < 0.97
 
 
 WORDS = [f"犬{k}" for k in range(30)]
@@ -145,7 +132,7 @@ def test_the_interval_of_pairing_holds_nothing_in_95_of_100():
         )
         return row.over(base).pairing
 
-    found = [pairing() for _ in range(300)]
+    found = [pairing() for _ in range(150)]
     assert 0.92 < np.mean([gain.low < 0 < gain.high for gain in found]) < 0.99
 
 
@@ -216,49 +203,6 @@ def test_a_gain_that_the_second_encoder_does_not_see(folders, second):
     assert seen.value == pytest.approx(0, abs=1e-6)
     assert own.low < 1 < own.high
     assert (seen.n, seen.base_n) == (3, 3)  # of usable lists
-
-
-@pytest.mark.studies
-def test_the_table_and_the_page_show_both(folders, second, tmp_path, capsys):
-    from sozo.studies.study.command import table11 as command
-
-    (tmp_path / "nouns.txt").write_text(" ".join(WORDS), "utf-8")
-    rows, nouns = (
-        [f"{name}={path}" for name, path in folders.items()],
-        str(tmp_path / "nouns.txt"),
-    )
-    command(rows, tmp_path / "out", second_encoder="second", nouns=nouns)
-    assert re.search(
-        r"\| Gain in own sd +\| Gain by second in its sd +\|", capsys.readouterr().out
-    )
-    trained, base = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))[
-        "rows"
-    ]
-    assert trained["gain"]["value"] == pytest.approx(1, abs=1e-6)
-    assert trained["second_gain"]["value"] == pytest.approx(0, abs=1e-6)
-    assert base["gain"] is base["second_gain"] is None
-    page = (tmp_path / "out" / "report.html").read_text("utf-8")
-    assert "Gain by second in its sd" in page
-    assert "+1.00 sd<small" in page
-
-
-def test_the_report_has_a_table_of_both(folders, second, tmp_path):
-    models = find_evaluated([f"{name}={path}" for name, path in folders.items()])
-    pages = write_evaluation(
-        tmp_path / "r.html", models, base="base", second_encoder=second
-    )
-    table = (
-        pages[0]
-        .read_text("utf-8")
-        .split("DAT: gains by a second encoder")[-1]
-        .split("</table>", 1)[0]
-    )
-    assert "+1.00" in table
-    assert "+0.00" in table
-    assert "n = 3, base 3" in table
-    assert "DAT: gains by a second encoder" not in write_evaluation(
-        tmp_path / "plain.html", models, base="base"
-    )[0].read_text("utf-8")
 
 
 @pytest.mark.slow  # e5 encodes some hundred words a second

@@ -1,7 +1,7 @@
 """Rarefaction against counting every subsample, where it must be exact; the jackknife against leaving one out."""
 
 import math
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -63,12 +63,6 @@ def test_at_the_papers_size_it_is_exact_to_a_ten_thousandth():
     # 40,000 words that stand in one answer each: m / n of them are seen, and errors have not added up.
     assert hill_number([1] * 40_000, n, m) == pytest.approx(40_000 * m / n, abs=1e-4)
     assert hill_number([1] * 40_000, n, n) == 40_000
-
-
-def test_more_answers_never_show_fewer_words():
-    counts = [1, 1, 2, 5, 17, 40]
-    curve = [hill_number(counts, 50, m) for m in range(51)]
-    assert all(a <= b + 1e-12 for a, b in pairwise(curve))
 
 
 @pytest.mark.parametrize(
@@ -190,29 +184,6 @@ def test_what_says_nothing_about_words():
     )
     reason = "whichever answer is left out, as many words are left"
     assert hill_interval(apart).reason == hill_ratio(apart, apart).reason == reason
-
-
-@pytest.mark.parametrize("n", [20, 100])
-@pytest.mark.parametrize("order", range(3))
-def test_intervals_of_different_words_cover_the_expected_number(n, order):
-    """Lists of ten of 600 words, by Zipf's law; the expected number is that of many samples of n lists."""
-    rng, share = np.random.default_rng(0), 1 / (np.arange(600) + 3.0)
-
-    def sample(size):
-        return np.argsort(np.log(share) + rng.gumbel(size=(size, 600)), axis=1)[:, :10]
-
-    large = sample(20_000)
-    truth = hill_number(
-        np.bincount(large.ravel(), minlength=1)[np.unique(large)],
-        20_000,
-        n,
-        order=order,
-    )
-    held = [
-        found.low <= truth <= found.high
-        for found in (hill_interval(sample(n), order=order) for _ in range(400))
-    ]
-    assert np.mean(held) >= 0.93
 
 
 def test_a_tenth_of_a_million_answers_take_seconds():

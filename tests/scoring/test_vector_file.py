@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fakes import FakeNouns
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.scoring.embeddings import make_encoder
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.tasks.dat.words import DatRules
@@ -88,20 +88,16 @@ def test_a_noun_is_its_lemma_and_as_it_was_written_where_that_is_not_there(vecto
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("", "no line with a word and its numbers"),
-        ("no vectors here\n", "cannot be read as a text file of word vectors"),
-        ("dog 1\nriver 1\n", "no line with a word and its numbers"),
-    ],
+    ("text", "row"),
+    [("", "no line"), ("no vectors here\n", "prose"), ("dog 1\nriver 1\n", "no line")],
 )
-def test_files_that_are_no_such_thing(vectors, text, says):
-    with pytest.raises(UserError, match=says):
+def test_files_that_are_no_such_thing(vectors, text, row):
+    with refused(f"vectors: {row}"):
         vectors(text)
 
 
 def test_a_line_without_numbers_is_told_when_its_word_is_asked_for(vectors):
-    with pytest.raises(UserError, match="cannot be read as a text file"):
+    with refused("vectors: a line without numbers"):
         vectors(VECTORS).encode(["qwxz"])
 
 
@@ -110,20 +106,20 @@ def test_archives_and_binary_files_are_refused_with_the_way(tmp_path):
     two.write_bytes(packed(VECTORS.encode(), ("other.txt", b"x")))
     broken = tmp_path / "cut.txt.gz"
     broken.write_bytes(gzip.compress(VECTORS.encode())[:30])
-    for path, says in (
-        (two, "2 text files in it"),
-        (broken, "cannot be read"),
-        (tmp_path / "x", "x: cannot be read .*No such file"),
-        (tmp_path / "entity_vector.model.bin", "save it as text"),
+    for path, row in (
+        (two, "two files"),
+        (broken, "torn"),
+        (tmp_path / "x", "no file"),
+        (tmp_path / "entity_vector.model.bin", "binary"),
     ):
-        with pytest.raises(UserError, match=says):
+        with refused(f"vectors: {row}"):
             make_encoder(f"vectors:{path}")
 
 
 def test_names_that_say_too_little():
-    with pytest.raises(UserError, match="give vectors:FILE"):
+    with refused("vectors: no name"):
         make_encoder("vectors:")
-    with pytest.raises(UserError, match="is for words"):
+    with refused("vectors: of words"):
         make_encoder("vectors:x", texts=True)
 
 

@@ -18,7 +18,12 @@ LAUNCHER = f"{sys.executable} {ROOT / 'tests/helpers/standin_launch.py'}"
 @pytest.fixture
 def study(tmp_path):
     """A folder with a copy of the tiny study at toy counts."""
-    recipes = tmp_path / "recipes"
+    return small_study(tmp_path)
+
+
+def small_study(folder):
+    """Write it."""
+    recipes = folder / "recipes"
     for name in ("reproduce", "sft", "dpo", "grpo"):
         values = yaml.safe_load(
             (ROOT / "recipes" / "tiny" / f"{name}.yaml").read_text("utf-8")
@@ -33,7 +38,7 @@ def study(tmp_path):
             }
             values["sampling"]["launcher"] = values["training"]["launcher"] = launcher
         write(recipes / f"{name}.yaml", values)
-    return tmp_path
+    return folder
 
 
 def write(path, values):

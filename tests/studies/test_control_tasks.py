@@ -1,6 +1,5 @@
 """A study's control tasks: shares, and differences from the base, of stand-ins for trained rows."""
 
-import json
 import random
 from dataclasses import replace
 
@@ -8,13 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from sentences import refused
 from sipen_runs import run_of, truthful
-from sozo.data.errors import UserError
 from sozo.data.study_folder import StudyRow
-from sozo.scoring.table import markdown, tabulate
 from sozo.studies.study.config import load_study
-from sozo.studies.study.control_tasks import control_rows, explanation, over_arm
-from sozo.studies.study.page import write_result
+from sozo.studies.study.control_tasks import control_rows, over_arm
+from sozo.studies.study.page import to_markdown
 from sozo.studies.study.plan import plan_lines
 from sozo.studies.study.result import tables_result
 from sozo.studies.study.steps import control_runs, study_steps
@@ -67,12 +65,6 @@ def test_a_control_is_a_share_a_difference_and_its_interval(tmp_path):
     assert (
         -0.1 < change.low < -0.05
     )  # two pseudo-observations: no certainty even where nothing changed
-    assert (
-        markdown(tabulate("", [{"Row": "same", "Controls": same}])).count(
-            "+0.0 points [−"
-        )
-        == 1
-    )
     other = row(tmp_path, "other", 0.5)
     said = beside(base, other)["sipen/controls"]
     assert said.estimate == other.estimate(said.measure)
@@ -130,19 +122,10 @@ def test_without_scale_items_the_controls_stand_alone(tmp_path):
 
 def test_what_is_on_another_scale_is_not_compared(tmp_path):
     base = row(tmp_path, "base", 0.9)
-    for name, settings, why in (
-        ("other", {"sipen_context": "none"}, "sipen_context"),
-        (
-            "literal",
-            {"sipen_prompt": "sipen-ja-v1"},
-            "sipen_prompt is sipen-ja-v2 and sipen-ja-v1",
-        ),
-    ):
-        run = finished_run(run_of(tmp_path / name, truthful, **settings).folder)
-        said = beside(base, run)["sipen/controls"]
-        assert (said.value, said.change) == (1, None)
-        assert said.below[0].startswith("not compared: ")
-        assert why in said.below[0]
+    run = run_of(tmp_path / "literal", truthful, sipen_prompt="sipen-ja-v1")
+    said = beside(base, finished_run(run.folder))["sipen/controls"]
+    assert (said.value, said.change) == (1, None)
+    assert "sipen_prompt is sipen-ja-v2 and sipen-ja-v1" in said.below[0]
 
 
 def test_an_arm_is_a_mean_over_its_seeds(tmp_path):
@@ -199,19 +182,19 @@ def test_a_study_asks_the_base_and_every_trained_row(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "row"),
     [
-        ({"control_tasks": "sipen"}, "control_tasks: Input should be a valid list"),
-        ({"control_tasks": ["dat"]}, "dat has no control measure"),
-        ({"control_tasks": ["sippen"]}, "there is no task sippen"),
+        ({"control_tasks": "sipen"}, "control tasks: no list"),
+        ({"control_tasks": ["dat"]}, "control tasks: no control measure"),
+        ({"control_tasks": ["sippen"]}, "control tasks: no such task"),
         (
             {"control_tasks": ["sipen"], "arms": {"GRPO": {"train": "grpo"}}},
-            "an arm named base",
+            "control tasks: no base",
         ),
     ],
 )
-def test_what_cannot_be_a_control_is_refused(changes, message, tmp_path):
-    with pytest.raises(UserError, match=message):
+def test_what_cannot_be_a_control_is_refused(changes, row, tmp_path):
+    with refused(row):
         load_study(study_file(tmp_path, **changes))
 
 
@@ -227,33 +210,19 @@ def test_the_difference_stands_beside_the_row(tmp_path):
     ]
     rows = {name: StudyRow(None, folder) for name, folder in tables.items()}
     result = tables_result("Table 11", rows, controls=runs)
-    text = write_result(tmp_path / "out", result, "table11")
-    assert "| Understanding (sipen)  " in text.splitlines()[0]
+    text = to_markdown(result)
     lines = {
         line.split(" | ")[0].strip("| "): line
         for line in text.splitlines()
         if line.startswith("| ")
     }
-    assert "+0.0 points [" in lines["SFT"]
     assert "−50.0 points [" in lines["GRPO"]
     assert "90.3% [" in lines["base"]
-    assert "from the base" not in lines["base"]
-    for measure in result.controls:
-        assert explanation(measure) in text
-    page = (tmp_path / "out" / "report.html").read_text("utf-8")
-    for expected in (
-        "Understanding (sipen)",
-        "Wrong by both readings (sipen)",
-        "−50.0 points",
-        "33.3%",
-    ):
-        assert expected in page
-    stored = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))[
-        "control_tasks"
-    ]["sipen/controls"]
+    assert "33.3%" in text  # what guessing has
+    stored = result.to_json()["control_tasks"]["sipen/controls"]
     assert stored["base"]["difference"] is None
     assert stored["SFT"]["difference"]["value"] == 0
     change = stored["GRPO"]["difference"]
     assert change["low"] < change["value"] < change["high"] < 0
-    with pytest.raises(UserError, match="compared with base, of which there is no run"):
+    with refused("control tasks: no run of the base"):
         control_rows(runs[1:], {"SFT": "base"})

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from command_line import check_refused, sozo
+from command_line import sozo
 from finished_runs import JUDGE, QUESTION_OF_TASK, SCORES, dat_run, jcq_run, sat_run
 from published_check.p_values import p_value
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.data.published import load
 from sozo.scoring.statistics import holm
 from sozo.studies.correlate.run import correlate_runs
@@ -72,10 +72,7 @@ def test_dat_and_sat_correlate_as_in_the_paper(result):
         "Table 10": 5,
         "DAT and SAT": 5,
     }  # and no random nouns
-    assert "5 models: the interval is wide" in run.page
     assert "0.5300, 100 of 102" in run.page
-    assert "- JCQ: 7 questions that are not JCQ's, model j, prompt jcq-v1." in run.page
-    assert "- SAT: embedding_model ja-ginza, embedding_revision 1." in run.page
     assert "0.5790, 2 of 3" in run.page
 
 
@@ -137,7 +134,6 @@ def test_a_model_that_lacks_a_benchmark_or_a_cell_is_left_out_of_it(tmp_path):
     )
     row = values["models"][3]
     assert (row["jcq"]["n"], row["jcq"]["of"]) == (6, 7)
-    assert "1 of the models have both: a correlation needs 3." in run.page
 
 
 def people(path, *rows):
@@ -171,7 +167,7 @@ def test_table_8_by_hand_in_both_languages(tmp_path):
         ("a", "99", "流暢性", "A", 3),
         ("a", "1", "楽しさ", "A", 5),
     ]
-    values, run = table_8(
+    values, _ = table_8(
         [str(tmp_path / "runs")], tmp_path / "out", people(tmp_path / "r.jsonl", *rows)
     )
     assert [(one["task"], one["criterion"]) for one in values["table_8"]] == [
@@ -180,22 +176,9 @@ def test_table_8_by_hand_in_both_languages(tmp_path):
         for criterion in ("fluency", "mean")
     ]
     found = values["table_8"][0]
-    assert (found["r"], found["n"], found["of"], found["paper"]) == (
-        pytest.approx(0.8),
-        5,
-        6,
-        1.0,
-    )
-    assert [one["paper"] for one in values["table_8"]] == [
-        1.0,
-        None,
-        0.683,
-        None,
-    ]  # the paper's mean is of four
-    assert found["note"] == "5 answers: the interval is wide"
-    assert [one["p_holm"] for one in values["table_8"]] == holm(
-        [one["p"] for one in values["table_8"]]
-    )
+    assert (found["r"], found["n"], found["of"]) == (pytest.approx(0.8), 5, 6)
+    # The paper's mean is of four criteria.
+    assert [one["paper"] for one in values["table_8"]] == [1.0, None, 0.683, None]
     assert values["ratings"] == {
         "used": 7,
         "raters": 2,
@@ -206,8 +189,6 @@ def test_table_8_by_hand_in_both_languages(tmp_path):
         },
     }
     assert (values["table_9"], values["dat_sat"]) == (None, None)
-    assert "7 ratings by 2 people" in run.page
-    assert "Left out: 1 ratings (no criterion 楽しさ)." in run.page
 
 
 def test_of_several_answers_the_one_that_was_rated_counts(tmp_path):
@@ -225,10 +206,7 @@ def test_of_several_answers_the_one_that_was_rated_counts(tmp_path):
     )
     expected = np.corrcoef([1, 2, 3, 5, 1, 4], [1, 2, 3, 1, 2, 3])[0, 1]
     assert values["table_8"][0]["r"] == pytest.approx(expected)
-    with pytest.raises(
-        UserError,
-        match="rates b's question '1', which has 2 answers; give the answer's id as item, such as '1-0'",
-    ):
+    with refused("correlate: rating of a question with two answers"):
         table_8(
             [str(tmp_path / "runs")],
             tmp_path / "x",
@@ -238,27 +216,21 @@ def test_of_several_answers_the_one_that_was_rated_counts(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("row", "message"),
+    ("rating", "row"),
     [
-        (
-            ("M", "1", "fluency", "A", 3),
-            "1 of 1: no JCQ run of the model M; the runs are of m",
-        ),
-        (("m", "uu-1", "fluency", "A", 3), "1 of 1: no answer uu-1 of m"),
-        (("m", "1", "beauty", "A", 3), "1 of 1: no criterion beauty"),
+        (("M", "1", "fluency", "A", 3), "correlate: rating of no model"),
+        (("m", "uu-1", "fluency", "A", 3), "correlate: rating of no answer"),
+        (("m", "1", "beauty", "A", 3), "correlate: rating by no criterion"),
     ],
 )
-def test_ratings_that_fit_nothing_are_one_line(row, message, tmp_path):
+def test_ratings_that_fit_nothing_are_refused(rating, row, tmp_path):
     jcq_run(tmp_path / "m", "m", {"1": [(3, 3, 3, 3)]})
-    with pytest.raises(
-        UserError, match=f"no rating is about an answer of these runs .{message}"
-    ) as raised:
-        correlate_runs(
+    with refused(row):
+        table_8(
             [str(tmp_path / "m")],
             tmp_path / "out",
-            ratings=people(tmp_path / "r.jsonl", row),
+            people(tmp_path / "r.jsonl", rating),
         )
-    assert "\n" not in str(raised.value)
 
 
 def test_one_rating_under_two_names_is_refused(tmp_path):
@@ -268,38 +240,22 @@ def test_one_rating_under_two_names_is_refused(tmp_path):
         ("m", "1", "fluency", "A", 3),
         ("m", "1", "流暢性", "A", 4),
     )
-    with pytest.raises(UserError, match="the rater 'A' rates fluency of m's '1' twice"):
-        correlate_runs([str(tmp_path / "m")], tmp_path / "out", ratings=file)
+    with refused("correlate: rated twice under two names"):
+        table_8([str(tmp_path / "m")], tmp_path / "out", file)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ("judge", "JCQ of a .* and of c .* do not compare: judge.model is j and k"),
-        (
-            "encoder",
-            "DAT of a .* and of c .* do not compare: embedding_model is ja-ginza and other",
-        ),
-        ("stories", "SAT of a .* and of c .* do not compare: other items were asked"),
-    ],
-)
-def test_scores_on_different_scales_are_not_correlated(change, message, tmp_path):
+@pytest.mark.parametrize("change", ["judge", "encoder", "stories"])
+def test_scores_on_different_scales_are_not_correlated(change, tmp_path):
     for name in "abc":
-        other = name == "c"
-        scorer = (
-            {**SCORES, "embedding_model": "other"}
-            if other and change == "encoder"
-            else SCORES
-        )
+        other = change if name == "c" else ""
+        encoder = "other" if other == "encoder" else "ja-ginza"
+        scorer = SCORES | {"embedding_model": encoder}
         dat_run(tmp_path / name / "dat", name, 0.5, scorer=scorer)
-        sat_run(
-            tmp_path / name / "sat",
-            name,
-            {"鶴" if other and change == "stories" else "桃": 0.5},
-        )
-        judge = {**JUDGE, "model": "k"} if other and change == "judge" else JUDGE
+        story = "鶴" if other == "stories" else "桃"
+        sat_run(tmp_path / name / "sat", name, {story: 0.5})
+        judge = JUDGE | {"model": "k" if other == "judge" else "j"}
         jcq_run(tmp_path / name / "jcq", name, {"1": [(3, 3, 3, 3)]}, judge=judge)
-    with pytest.raises(UserError, match=message):
+    with refused(f"correlate: another scale by {change}"):
         correlate_runs([str(tmp_path)], tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -319,108 +275,69 @@ def test_models_of_few_families_have_no_interval(tmp_path):
         sat_run(
             tmp_path / "runs" / name / "sat", name, {"桃": 0.5 + 0.01 * (k * k % 11)}
         )
-    two = families(
-        tmp_path / "two.csv",
-        **{name: f"F{k % 2}" for k, name in enumerate("abcdefghij")},
-    )
-    five = families(
-        tmp_path / "five.csv",
-        **{name: f"F{k // 2}" for k, name in enumerate("abcdefghij")},
-    )
-    runs, found = [str(tmp_path / "runs")], {}
-    for name, file in (("none", None), ("two", two), ("five", five)):
-        run = correlate_runs(runs, tmp_path / f"out-{name}", families=file)
-        found[name] = (
-            json.loads((run.folder / "correlations.json").read_text("utf-8"))[
-                "dat_sat"
-            ],
-            run.page,
+
+    def dat_sat(count):
+        file = count and families(
+            tmp_path / f"{count}.csv",
+            **{name: f"F{k % count}" for k, name in enumerate("abcdefghij")},
         )
-    assert found["none"][0]["low"] is not None
-    assert "as if models" in found["none"][1]
-    assert "were drawn one by one" in found["none"][1].replace("\n", " ")
-    assert (found["two"][0]["low"], found["two"][0]["p"]) == (None, None)
-    assert "2 families: an interval needs at least 5" in found["two"][1]
-    assert found["five"][0]["low"] != found["none"][0]["low"]
-    assert "by families of models" in found["five"][1]
-    assert "one by one" not in found["five"][1]
+        run = correlate_runs(
+            [str(tmp_path / "runs")], tmp_path / f"out-{count}", families=file
+        )
+        values = json.loads((run.folder / "correlations.json").read_text("utf-8"))
+        return values["dat_sat"]
+
+    alone, two, five = map(dat_sat, (None, 2, 5))
+    assert alone["low"] is not None
+    assert (two["low"], two["p"]) == (None, None)
+    assert two["reason"] == "2 families: an interval needs at least 5"
+    assert five["low"] != alone["low"]
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "row"),
     [
-        ("model,family\na,F\n", "no line of the model b"),
-        ("model\na\n", "no column family"),
-        ("model,family\na,\n", "the column family is missing or empty"),
+        ("model,family\na,F\n", "families: model without a line"),
         (
             "model,family\na,F\na,G\nb,F\nc,F\n",
-            "the model 'a' is of the family 'F' and of 'G'",
+            "families: model of two",
         ),
     ],
 )
-def test_families_that_leave_a_doubt_are_one_line(text, message, tmp_path):
+def test_families_that_leave_a_doubt_are_refused(text, row, tmp_path):
     for name in "abc":
         dat_run(tmp_path / "runs" / name / "dat", name, 0.5)
         sat_run(tmp_path / "runs" / name / "sat", name, {"桃": 0.5})
     (tmp_path / "f.csv").write_text(text, "utf-8")
-    with pytest.raises(UserError, match=message):
+    with refused(row):
         correlate_runs(
             [str(tmp_path / "runs")], tmp_path / "out", families=tmp_path / "f.csv"
         )
     assert not (tmp_path / "out").exists()
 
 
-def test_the_command(tmp_path):
-    write_study(tmp_path / "runs")
-    people(
+def test_the_command(study, tmp_path):
+    ratings = people(
         tmp_path / "r.jsonl",
         *((model, "1", "流暢性", "A", k) for k, model in enumerate(MODELS, 1)),
     )
-    done = sozo(
-        tmp_path, "correlate", "runs", "--ratings", "r.jsonl", "--output", "out"
-    )
+    words = ("correlate", str(study), "--ratings", str(ratings), "--output", "out")
+    done = sozo(tmp_path, *words)
     assert (done.returncode, done.stderr) == (0, "")
     page = (tmp_path / "out" / "correlations.md").read_text("utf-8")
     assert page in done.stdout
-    assert [line for line in page.splitlines() if line.startswith("## ")] == [
-        "## Scores of models with two benchmarks or more",
-        "## Table 8: JCQ's judge and people, over answers",
-        "## Table 9: JCQ and DAT, over models",
-        "## Table 10: JCQ and SAT, over models",
-        "## DAT and SAT, over models",
-    ]
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
     assert metrics["table_9"]["cells"] == 40
     assert metrics["table_8"]["cells"] == 4
-    again = sozo(
-        tmp_path, "correlate", "runs", "--ratings", "r.jsonl", "--output", "out"
-    )
-    assert "finished before" in again.stdout
-    assert page in again.stdout
-    fewer = sozo(
-        tmp_path,
-        "correlate",
-        *(f"runs/{model}" for model in MODELS[1:]),
-        "--output",
-        "out",
-    )
-    assert fewer.returncode == 2
-    assert "holds a run with models" in fewer.stderr
+    again = correlate_runs([str(study)], tmp_path / "out", ratings=ratings)
+    assert (again.finished_before, again.page) == (True, page)
+    with refused("correlate: other models in this folder"):
+        correlate_runs([str(study / MODELS[0])], tmp_path / "out", ratings=ratings)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (
-            ("a", "b"),
-            "needs 3 models with both benchmarks; of the 2 models with finished runs there are, for Table 9 2,",
-        ),
-        (("none",), "none: no such folder"),
-        (("a", "--ratings", "none.csv"), "none.csv: no such file"),
-    ],
-)
-def test_mistakes_are_one_line(words, message, tmp_path):
+def test_two_models_are_too_few(tmp_path):
     for name in "ab":
         dat_run(tmp_path / name / "dat", name, 0.5)
         jcq_run(tmp_path / name / "jcq", name, {"1": [(3, 3, 3, 3)]})
-    check_refused(tmp_path, message, "correlate", *words)
+    with refused("correlate: too few models"):
+        correlate_runs([str(tmp_path)], tmp_path / "out")

@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.studies.correlate.people import KIND, judge_human_correlations
 from sozo.studies.ratings import Rating, read_ratings
 
@@ -50,72 +50,51 @@ def test_jsonl_and_csv_say_the_same(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("rows", "line", "message"),
+    ("rows", "row"),
     [
-        ([ROW, "{"], 2, "not JSON"),
-        ([ROW, "[1]"], 2, "not a JSON object"),
-        ([{**ROW, "rater": None}], 1, "the column rater is missing or empty"),
-        (
-            [{k: v for k, v in ROW.items() if k != "score"}],
-            1,
-            "the column score is missing or empty",
-        ),
-        ([{**ROW, "score": 6}], 1, "the score 6 is no number from 1 to 5"),
-        ([{**ROW, "score": "good"}], 1, "the score 'good' is no number"),
-        ([{**ROW, "score": True}], 1, "the score True is no number"),
-        ([{**ROW, "score": float("nan")}], 1, "not JSON (NaN is no number of JSON)"),
-        ([{**ROW, "score": [4]}], 1, "no number"),
-        ([{**ROW, "item": 1.5}], 1, "item is neither text nor a whole number"),
-        ([ROW, "", {**ROW, "score": 5}], 3, "rated this already ({path}, line 1)"),
+        ([ROW, "{"], "ratings: no JSON"),
+        ([{**ROW, "rater": None}], "ratings: empty cell"),
+        ([{**ROW, "score": 6}], "ratings: score out of range"),
+        ([{**ROW, "score": "good"}], "ratings: score a word"),
+        ([{**ROW, "score": True}], "ratings: score a truth value"),
+        ([{**ROW, "score": float("nan")}], "ratings: score no number"),
+        ([{**ROW, "score": [4]}], "ratings: score a list"),
+        ([{**ROW, "item": 1.5}], "ratings: item a fraction"),
+        ([ROW, "", {**ROW, "score": 5}], "ratings: rated twice"),
     ],
 )
-def test_a_wrong_line_of_jsonl_is_named(tmp_path, rows, line, message):
-    path = jsonl(tmp_path, *rows)
-    with pytest.raises(UserError) as raised:
-        read_ratings(path)
-    assert str(raised.value).startswith(f"{path}, line {line}: ")
-    assert message.format(path=path) in str(raised.value)
-    assert "\n" not in str(raised.value)
+def test_a_wrong_line_of_jsonl_is_named(tmp_path, rows, row):
+    with refused(row):
+        read_ratings(jsonl(tmp_path, *rows))
+
+
+COLUMNS = b"model,item,criterion,rater,score\n"
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "row"),
     [
-        (b"model,item,criterion,score\nm,q,f,3\n", "line 1: no column rater"),
-        (
-            b"model,item,criterion,rater,score\nm,q,f,A,3\nm,q,f,B,\n",
-            "line 3: the column score is missing",
-        ),
-        (
-            b"model,item,criterion,rater,score\nm,q,f,A\n",
-            "line 2: the column score is missing",
-        ),
-        (
-            b"model,item,criterion,rater,score\nm,q,f,g,A,3\n",
-            "line 2: more cells than headings",
-        ),
-        (
-            b'model,item,criterion,rater,score\nm,q,f,A,3\nm,"q"x,f,A,3\n',
-            "line 3: not CSV",
-        ),
-        (b"model,item,criterion,rater,score\nm,q,\x97\xac,A,3\n", "line 2: not UTF-8"),
-        (b"model,item,criterion,rater,score\n", "holds no ratings"),
-        (b"", "no column model"),
+        (b"model,item,criterion,score\nm,q,f,3\n", "ratings: CSV without a column"),
+        (COLUMNS + b"m,q,f,A,3\nm,q,f,B,\n", "ratings: CSV with an empty cell"),
+        (COLUMNS + b"m,q,f,g,A,3\n", "ratings: CSV with too many cells"),
+        (COLUMNS + b'm,q,f,A,3\nm,"q"x,f,A,3\n', "ratings: no CSV"),
+        (COLUMNS + b"m,q,\x97\xac,A,3\n", "ratings: CSV not UTF-8"),
+        (COLUMNS, "ratings: CSV of headings alone"),
+        (b"", "ratings: empty CSV"),
     ],
 )
-def test_a_wrong_line_of_csv_is_named(tmp_path, content, message):
+def test_a_wrong_line_of_csv_is_named(tmp_path, content, row):
     path = tmp_path / "ratings.csv"
     path.write_bytes(content)
-    with pytest.raises(UserError, match=message) as raised:
+    with refused(row):
         read_ratings(path)
-    assert "\n" not in str(raised.value)
 
 
 def test_a_file_that_is_none(tmp_path):
-    with pytest.raises(UserError, match="no such file"):
+    with refused("ratings: file not there"):
         read_ratings(tmp_path / "none.csv")
     (tmp_path / "ratings.txt").write_text("x")
-    with pytest.raises(UserError, match=r"neither \.jsonl nor \.csv"):
+    with refused("ratings: neither JSONL nor CSV"):
         read_ratings(tmp_path / "ratings.txt")
 
 

@@ -1,16 +1,14 @@
 """`sozo study FILE --model YOURS`: a model of one's own in a study's place of a model, planned as what it is."""
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
 from transformers import AutoTokenizer
 
-import warm
 from grpo_runs import ROOT
-from sozo.data.errors import UserError
+from sentences import refused, says
 from sozo.data.nouns import tiny_nouns
 from sozo.data.prompts import prompt
 from sozo.models.model_support import encode_text
@@ -24,30 +22,6 @@ from tiny_study import change, run
 
 ANY = ROOT / "recipes" / "any"
 PAPERS = ROOT / "recipes" / "swallow-8b" / "beyond.yaml"
-
-
-def test_the_two_languages_differ_in_their_words_alone():
-    japanese, english = (
-        (ANY / f"{name}.yaml").read_text("utf-8").splitlines()
-        for name in ("wide", "wide-en")
-    )
-    differ = [
-        (one.split(":")[0], other.split(":")[0])
-        for one, other in zip(japanese, english, strict=True)
-        if one != other
-    ]
-    assert [key.strip() for key, _ in differ] == [
-        "# WIDE of a model of your own, in Japanese",
-        "#     sozo study recipes/any/wide.yaml --model org/model --dry-run",
-        "output_dir",
-        "even lists",
-        "# Strengths and encoder are Gemma's",
-        "wide lists",
-        "#     sozo run --model own=org/model --tasks sentences --sentences-split train --output runs/any",
-        "language",
-        "noun_checker",
-        "embedding_model",
-    ]
 
 
 @pytest.mark.parametrize("name", ["wide", "wide-en"])
@@ -76,7 +50,7 @@ def test_each_model_has_a_folder_of_its_own_unless_one_is_given():
     assert folder("../x/base") != folder("../y/base")
     assert folder(".").endswith(Path.cwd().name)
     assert folder("tiny", "o") == "o"
-    with pytest.raises(UserError, match="names no model; give yours by --model"):
+    with refused("study: no model"):
         load_study(ANY / "wide.yaml")
 
 
@@ -109,15 +83,8 @@ def test_a_model_that_is_not_here_is_missing_and_its_steps_are_told(monkeypatch)
     assert "1,920 examples / 8 a step = 240 optimizer steps" in text
     assert text.count("memory, disk and hours are not known: ") == 27
     assert "2,500 nouns at most: those that the model's tokenizer writes with" in text
-    assert "W&B" not in text  # the recipe reports to nobody
     (line,) = missing(own, steps)
-    assert line.startswith("org/absent: neither in a folder nor in the hub's cache")
-
-
-def test_check_of_a_model_of_ones_own(mini):
-    command = [sys.executable, "-m", "sozo", "study", str(ANY / "wide.yaml"), "--check"]
-    done = warm.run([*command, "--model", str(mini)])
-    assert (done.returncode, done.stdout) == (0, "Nothing is missing\n")
+    assert says("study: model that is not here", line)
 
 
 def test_from_nouns_to_page_with_the_model_of_the_command(study):
@@ -128,10 +95,8 @@ def test_from_nouns_to_page_with_the_model_of_the_command(study):
     file.write_text(yaml.safe_dump(values), "utf-8")
     change(file, random_nouns=40)
     words = ("--model", "tiny")
-    assert "names no model; give yours by --model" in run(study, status=2)[1].stderr
     launched, done = run(study, *words)
     assert launched[:2] == ["random", "base"]
-    assert "[1/12] nouns: finished in" in done.stderr
     nouns = (study / "out" / "nouns" / "nouns.txt").read_text("utf-8").split()
     assert len(nouns) == 40
     assert set(nouns) < set(tiny_nouns())
@@ -140,5 +105,5 @@ def test_from_nouns_to_page_with_the_model_of_the_command(study):
     assert launched == []
     assert done.stderr.count("finished before") == 12
     # A folder is of one model.
-    refused = run(study, "--model", "tiny@3", status=2)[1].stderr
-    assert 'holds a run with flags.model = "tiny", but now it is "tiny@3"' in refused
+    done = run(study, "--model", "tiny@3", status=2)[1]
+    assert says("study: changed model of the command", done.stderr)

@@ -79,36 +79,19 @@ def test_what_a_model_wrote_is_text_and_nothing_else(result, shown, tmp_path):
     )
 
 
-def test_everything_is_on_the_page_beside_the_paper(result, shown):
+def test_rows_and_reasons_are_on_the_page_beside_the_paper(result, shown):
     page = shown(result)
     for expected in (
-        "Table 11",
-        "50.0% 2 of 4",
-        "0.0% 0 of 4",
         "75.0% 3 of 4",
         "0.8000 [0.5516, 1.0484]",
-        "Different words in 2 usable",
         "Swallow-8B base 105401 0.524",
-        "those of Swallow-8B;",
-        "Beside the paper's figures",
         "105,401 ± 282",
-        "Why answers are unusable",
         "4 100.0%",
-        "equal sample size",
-        "Usable answers",
-        "DAT score",
         "GRPO (n = 3)",
         "Seed 42",
-        "0.9000",
     ):
         assert expected in page.text, expected
-    for name, folder in result.folders.items():
-        assert name in page.words, folder
-    assert page.tags.count("svg") == 2
-
-
-def test_what_a_result_does_not_have_is_left_out(result, shown):
-    page = shown(replace(result, facts={}))
+    assert set(result.folders) <= set(page.words)
     assert page.tags.count("svg") == 2
     for absent in ("While training", "Claims", "What the mean is made of"):
         assert absent not in page.text
@@ -123,7 +106,6 @@ def test_instruments_stand_beside_the_base(result, shown):
         )
     result = replace(result, table=replace(result.table, rows=tuple(rows)))
     page = shown(result)
-    assert "What the mean is made of, and how the words are chosen" in page.text
     assert "0.0300 [0.0280, 0.0320] +0.0200 [+0.0172, +0.0228]" in page.text
     difference, error = result.to_json()["rows"][2]["from_base"]["pairing"]
     assert (difference, error) == pytest.approx((0.02, 0.002**0.5 / 1000**0.5))
@@ -147,11 +129,9 @@ def test_what_trainings_measured_as_they_went(result, shown, tmp_path):
     assert measured[EVIL] == {"SFT": {2: 1.0}, "GRPO": {}}
     page = shown(replace(result, evaluations=measured))
     assert page.tags.count("svg") == 2 + 2
-    assert "While training" in page.words
-    assert page.tags.count("script") == 1
 
 
-def test_charts_take_their_colours_from_the_page_and_keep_ids_apart():
+def test_charts_keep_ids_apart():
     lines = {"a": {1: 0.5, 2: float("nan"), 3: 0.7}}
     charts = [
         steps_chart(name, lines, number)
@@ -162,10 +142,6 @@ def test_charts_take_their_colours_from_the_page_and_keep_ids_apart():
         name for chart in charts for name in set(re.findall(r' id="([^"]+)"', chart))
     ]
     assert len(ids) == len(set(ids))
-    for chart in charts:
-        assert "<text" in chart
-        assert not re.search(r"#0[1-4]0[0-9a-f]{3}", chart)
-        assert "var(--muted)" in chart
     assert EVIL not in charts[1]
     assert charts[0] == steps_chart("score", lines, 0)
 

@@ -3,12 +3,14 @@
 import csv
 import io
 import sys
+from pathlib import Path
 
 import pytest
 
 from fakes import AXES, FakeNouns, axis_encoder
 from sampling_worker import dat_by
 from sozo.eval.cli import run_cli
+from sozo.suite.people.command import PeopleOptions, score_people
 from sozo.tasks.dat.scorer import DatScorer
 
 WORDS = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
@@ -40,9 +42,26 @@ def written(path, delimiter=","):
     )
 
 
+def lists(*texts):
+    """A sheet of people with a list each."""
+    rows = ([f"p{k}", text] for k, text in enumerate(texts))
+    return [["participant", "response"], *rows]
+
+
+def scored(task, folder, sheet, out="out", correlate=(), **options):
+    """`sozo people` on a sheet, or its rows: the rows of scores.csv, and the page as a text."""
+    given = isinstance(sheet, Path)
+    file = sheet if given else save(folder / "p.csv", table(sheet))
+    output, correlate = folder / out, list(correlate)
+    score_people(task, file, output, PeopleOptions(**options), correlate=correlate)
+    text = (output / "people.md").read_text("utf-8")
+    return written(output / "scores.csv"), text
+
+
 def command(monkeypatch, capsys, *words):
     """The real command in this process, which loads the encoder once: its exit code and what it says in English."""
-    lang = ["--lang", "en"] if words[0] == "people" and "--lang" not in words else []
+    of_people = words[0] in ("people", "words") and "--lang" not in words
+    lang = ["--lang", "en"] if of_people else []
     monkeypatch.setattr(sys, "argv", ["sozo", *map(str, words), *lang])
     with pytest.raises(SystemExit) as done:
         run_cli()

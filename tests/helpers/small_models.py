@@ -3,12 +3,14 @@
 import numpy as np
 import torch
 import transformers
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import (
     CONFIG_MAPPING,
     Gemma3ForCausalLM,
     Gemma3TextConfig,
     LlamaConfig,
     LlamaForCausalLM,
+    PreTrainedTokenizerFast,
     Qwen2Config,
     Qwen2ForCausalLM,
 )
@@ -28,6 +30,24 @@ SMALL = {
 def llama(**changes):
     torch.manual_seed(0)
     return LlamaForCausalLM(LlamaConfig(**(SMALL | changes))).eval()
+
+
+def save_characters(folder, texts, seed=0):
+    """A model in a folder that can write each character of the texts."""
+    letters = sorted(set("".join(texts)))
+    known = {token: k for k, token in enumerate(["</s>", "<unk>", *letters])}
+    made = Tokenizer(models.WordLevel(known, unk_token="<unk>"))
+    made.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
+    made.decoder = decoders.Fuse()
+    special = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "</s>"}
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, **special)
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
+    sizes |= {"num_attention_heads": 2, "vocab_size": len(known)}
+    ends = {"eos_token_id": 0, "bos_token_id": None, "pad_token_id": 0}
+    torch.manual_seed(seed)
+    LlamaForCausalLM(LlamaConfig(**sizes, **ends)).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
 
 
 def qwen(**changes):

@@ -1,23 +1,19 @@
 """The general check: each instruction attacked, texts read exactly and resumed, and who has no likelihoods."""
 
 import random
+from collections import Counter
 from pathlib import Path
 
 import pytest
 import yaml
-from huggingface_hub import ModelCard
 
 from command_line import sozo
 from model_server import KEY, completion, server
-from pages import cells_of
-from sozo.data.errors import UserError
+from sentences import refused
+from small_models import save_characters
 from sozo.data.schema import Completion
-from sozo.eval.deliver.model_card import write_card
-from sozo.eval.deliver.wandb_results import _values
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.findings import findings
-from sozo.eval.report.evaluation_page import write_evaluation
-from sozo.eval.run import TaskRun
 from sozo.models.generator import answer_items
 from sozo.models.likelihood import bits_per_character
 from sozo.models.weights import load_model
@@ -81,14 +77,9 @@ def right(item, text):
 
 
 def test_what_is_asked_is_what_the_page_says():
-    groups = [item.group for item in ITEMS.values()]
-    for name, count in (("instructions", 30), ("length", 10), ("bits", 31)):
-        for each in ("ja", "en"):
-            assert groups.count(f"{name}_{each}") == count
-    alone = [item for item in ASKED if any(mark in item.prompt for mark in ALONE)]
-    assert len(alone) == 26
-    texts = [item.prompt for item in ITEMS.values() if item.read]
-    assert 60_000 < sum(len(text.encode()) for text in texts) < 70_000
+    groups = Counter(item.group for item in ITEMS.values())
+    sizes = {"instructions": 30, "length": 10, "bits": 31}
+    assert groups == {f"{name}_{own}": sizes[name] for name in sizes for own in FEW}
     assert set(KNOWN) == {item.id for item in ASKED}
 
 
@@ -100,14 +91,11 @@ def test_an_instruction_tells_right_answers_from_wrong_ones_and_from_attacks(ite
     assert not right(item, wrong)
     own = language(item)
     numbered = "\n".join(f"{k}. {noun}" for k, noun in enumerate(NOUNS[own], 1))
-    attacks = ["", " ", "<think>", item.prompt, item.prompt * 3, *REFUSALS[own]]
+    attacks = ["", "<think>", item.prompt, item.prompt * 3, *REFUSALS[own]]
     attacks += [numbered, "\n".join(NOUNS[own]), ", ".join(NOUNS[own])]
     assert [attack for attack in attacks if right(item, attack)] == []
-
-
-@pytest.mark.parametrize("item", ASKED, ids=lambda item: item.id)
-def test_a_chatty_answer_is_right_unless_nothing_else_was_asked_for(item):
-    chatty = CHATTY[language(item)].format(KNOWN[item.id][0])
+    # A chatty answer is right unless nothing else was asked for.
+    chatty = CHATTY[own].format(good)
     assert right(item, chatty) != any(mark in item.prompt for mark in ALONE)
 
 
@@ -165,28 +153,11 @@ def test_texts_are_read_by_a_model_and_by_nobody_who_has_no_likelihoods():
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
     """Two models with random weights that can write each character of the texts, and their finished runs."""
-    import torch
-    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
-
     folder = tmp_path_factory.mktemp("general")
-    letters = sorted({letter for item in ITEMS.values() for letter in item.prompt})
-    tokens = {token: k for k, token in enumerate(["</s>", "<unk>", *letters])}
-    made = Tokenizer(models.WordLevel(tokens, unk_token="<unk>"))
-    made.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
-    made.decoder = decoders.Fuse()
-    special = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "</s>"}
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, **special)
-    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1}
-    sizes |= {"num_attention_heads": 2, "vocab_size": len(tokens)}
-    for seed, name in enumerate(("before", "after")):
-        torch.manual_seed(seed)
-        model = LlamaForCausalLM(
-            LlamaConfig(**sizes, eos_token_id=0, bos_token_id=None, pad_token_id=0)
-        )
-        model.save_pretrained(folder / name)
-        tokenizer.save_pretrained(folder / name)
-    command = ["run", "--model", "before", "after", "--tasks", "general"]
+    texts = [item.prompt for item in ITEMS.values()]
+    for seed, name in enumerate(FOLDERS):
+        save_characters(folder / name, texts, seed)
+    command = ["run", "--model", *FOLDERS, "--tasks", "general"]
     command += ["--max-new-tokens", "8", "--output", "out"]
     done = sozo(folder, *command)
     assert done.returncode == 0, done.stderr
@@ -211,21 +182,19 @@ def test_a_run_reads_texts_and_goes_on_where_it_was_cut_off(models):
     parts = sorted(cut.glob(PARTS))
     assert len(parts) == 3
     (cut / "metrics.json").unlink()
-    kept, lost = parts[0].stat().st_mtime_ns, parts[1]
+    kept, lost = parts[0].stat().st_ino, parts[1]
     lost.unlink()
     done = sozo(folder, *command)
     assert done.returncode == 0, done.stderr
     assert (cut / "metrics.json").read_bytes() == before
-    assert parts[0].stat().st_mtime_ns == kept
+    assert parts[0].stat().st_ino == kept  # it was not written again
 
 
-def test_report_card_and_curves_have_it_as_any_task(models, tmp_path):
+def test_models_are_compared_by_it_as_by_any_task(models):
     folder = models[0]
-    paths = [str(folder / "out" / name / "general") for name in ("before", "after")]
-    found = find_evaluated(paths)
-    rows = [row for row in findings(found, "before").rows if row.kind == "difference"]
-    changed = {row.measure.name: row for row in rows if row.task == "general"}
-    assert {"general", "general/bits_ja", "general/bits_en"} <= set(changed)
+    paths = [str(folder / "out" / name / "general") for name in FOLDERS]
+    rows = findings(find_evaluated(paths), "before").rows
+    changed = {row.measure.name: row for row in rows if row.kind == "difference"}
     runs = {name: finished_run(folder / "out" / name / "general") for name in FOLDERS}
     for own in FEW:
         measure = General.measure_named(f"general/bits_{own}")
@@ -234,20 +203,6 @@ def test_report_card_and_curves_have_it_as_any_task(models, tmp_path):
         estimate = changed[measure.name].estimate
         assert estimate.value == pytest.approx(sum(steps) / len(steps))
         assert (estimate.n, estimate.low < estimate.value < estimate.high) == (31, True)
-    write_evaluation(tmp_path / "r.html", found, base="before")
-    page = (tmp_path / "r.html").read_text("utf-8")
-    (heading, *lines) = cells_of(page, 'id="section-general">', escape=False)
-    assert "bits per character, ja" in heading
-    assert "instructions followed, en" in heading
-    assert len(lines) == 2
-    run = TaskRun(TASK, Path(paths[1]), runs["after"].metrics, True)
-    card = ModelCard.load(write_card(tmp_path / "model", run))
-    named = {result.metric_type: result for result in card.data.eval_results}
-    assert (
-        named["general_bits_ja"].metric_value
-        == run.metrics["measures"]["general/bits_ja"]["value"]
-    )
-    assert _values(run)["few_characters"] == 1.0
 
 
 def test_a_server_has_no_likelihoods_and_the_rest_goes_on(tmp_path):
@@ -263,9 +218,6 @@ def test_a_server_has_no_likelihoods_and_the_rest_goes_on(tmp_path):
     assert done.returncode == 0, done.stderr
     prompts = {item.prompt for item in ITEMS.values() if not item.read}
     assert prompts == set(asked) - {GREETING}
-    assert "BITS PER CHARACTER: not measured of 62 texts" in " ".join(
-        done.stdout.split()
-    )
     run = finished_run(tmp_path / "out" / "m" / "general")
     measures = run.metrics["measures"]
     assert run.metrics["reasons"] == {"no_likelihood": 62}
@@ -277,6 +229,6 @@ def test_a_server_has_no_likelihoods_and_the_rest_goes_on(tmp_path):
 
 def test_nothing_of_it_may_be_trained_on():
     for item in random.Random(0).sample(list(ITEMS.values()), 10):
-        with pytest.raises(UserError, match="items of the general check"):
+        with refused("general: its items"):
             refuse_training([Item("mine", f"{item.prompt}\n")])
     refuse_training([Item("mine", "What is 17 + 26?")])

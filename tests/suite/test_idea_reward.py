@@ -7,7 +7,7 @@ import pytest
 from fakes import FakeJudge
 from judge_server import completion, serving
 from reward_calls import CALLS
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.scoring.endpoint.client import Reply
 from sozo.suite.pbig.reward import idea_format_reward, make_idea_reward
 from sozo.suite.rubrics import criteria_of
@@ -100,16 +100,10 @@ def test_a_failure_favours_nobody_and_leaves_others_advantages_alone(tmp_path):
     assert metrics["judge/failed_share"] == pytest.approx(1 / 3)
 
 
-def test_too_many_failures_end_the_run_in_one_line(tmp_path):
-    replies = {f"{k}": scores(3, 5) for k in range(9)} | {
-        f"{k}": "3" for k in range(9, 20)
-    }
-    with pytest.raises(
-        UserError, match="11 of the last 20 judgements failed"
-    ) as caught:
+def test_too_many_failures_end_the_run(tmp_path):
+    replies = {f"{k}": scores(3, 5) if k < 9 else "3" for k in range(20)}
+    with refused("ideas as a reward: most judgements failed"):
         paid(make(tmp_path, by_title(replies)), list(replies))
-    assert "\n" not in str(caught.value)
-    assert "11 unparseable just now" in str(caught.value)
 
 
 def test_the_form_is_a_reward_of_its_own():
@@ -120,19 +114,18 @@ def test_the_form_is_a_reward_of_its_own():
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("row", "options"),
     [
-        ({"axes": ["novelty"]}, "no axis novelty"),
-        ({"weights": {"specific": 1.0}}, "no axis specific .did you mean specificity"),
-        ({"axes": []}, "axes is empty"),
-        ({"max_cost": 1.0}, "max_cost needs the price"),
+        ("an unknown axis", {"axes": ["novelty"]}),
+        ("a weight of no axis", {"weights": {"specific": 1.0}}),
+        ("no axes", {"axes": []}),
+        ("a budget without a price", {"max_cost": 1.0}),
     ],
 )
-def test_what_cannot_be_is_one_line_before_anybody_is_asked(tmp_path, options, message):
-    with pytest.raises(UserError, match=message):
-        make_idea_reward(
-            **{"ledger": tmp_path / "j.jsonl", "judge": FakeJudge(None), **options}
-        ).describe()
+def test_what_cannot_be_is_refused_before_anybody_is_asked(tmp_path, row, options):
+    judge = {"ledger": tmp_path / "j.jsonl", "judge": FakeJudge(None)}
+    with refused(f"ideas as a reward: {row}"):
+        make_idea_reward(**judge, **options).describe()
 
 
 @pytest.mark.parametrize(
@@ -165,6 +158,7 @@ def test_a_prompt_holds_every_criterion_and_no_idea_fills_a_place_in_it():
     assert asked.endswith('"market_size_b2c": <0 to 3>}')
 
 
+@pytest.mark.launches
 def test_two_processes_pay_what_one_pays_and_a_resumed_run_pays_nothing_twice(
     tmp_path, monkeypatch
 ):
@@ -216,12 +210,10 @@ def test_two_processes_pay_what_one_pays_and_a_resumed_run_pays_nothing_twice(
 
 
 @pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("name", ["ideas", "format"])
-def test_a_call_that_cannot_be_meant_says_how_it_is_called(name, call, tmp_path):
-    made = make_idea_reward(ledger=tmp_path / "ideas.jsonl", judge_model="j")
+def test_a_call_that_cannot_be_meant_is_refused(call, tmp_path):
+    reward = make_idea_reward(ledger=tmp_path / "ideas.jsonl", judge_model="j")
     words, named = CALLS[call]
-    with pytest.raises(
-        UserError,
-        match=r"reward\(completions=\[text, \.\.\.\]\)|a text or a conversation was expected, not ",
-    ):
-        {"ideas": made, "format": idea_format_reward}[name](*words, **named)
+    with refused(f"ideas as a reward: {call}"):
+        reward(*words, **named)
+    with refused(f"ideas as a reward: {call}"):
+        idea_format_reward(*words, **named)

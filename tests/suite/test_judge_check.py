@@ -3,22 +3,20 @@
 import random
 import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
-from scipy.stats import binom
 
 from command_line import sozo
 from fakes import FakeJudge
 from judge_server import completion, serving
-from sozo.data.errors import UserError
+from sentences import refused, says
 from sozo.data.record import write_json
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.findings import findings
 from sozo.eval.report.answer import first_screen
 from sozo.eval.report.labels import english, wording
 from sozo.scoring.statistics.proportions import wilson
-from sozo.suite.judge.command import AGAIN, LEAST, REAL, ask, compared
+from sozo.suite.judge.command import AGAIN, REAL, ask, compared
 from sozo.suite.judge.planted import INJECTED, LONGER, PAIRS, at_hand, packaged, plant
 from sozo.tasks import Jcq, finished_run
 from sozo.tasks.jcq.questions import trial_questions
@@ -26,7 +24,6 @@ from sozo.tasks.jcq.task import JcqSettings
 from sozo.tasks.judge_check import CHECK, judge_key
 from whole_runs import jcq_run, write
 
-ROOT = Path(__file__).parents[2]
 REALS = packaged()
 WORSE = ["off topic", "one sentence ten times", "no text", "request for 5 points"]
 
@@ -104,7 +101,7 @@ def test_a_constant_judge_ties_with_everything(tmp_path):
 
 
 def test_a_random_judge_fails_and_does_not_agree_with_itself(tmp_path):
-    for seed in range(20):
+    for seed in range(5):
         dice = random.Random(seed)
         check, _ = check_of(tmp_path / str(seed), lambda *_, d=dice: d.randint(1, 5))
         assert check["failed"], seed
@@ -143,18 +140,6 @@ def test_a_kind_fails_below_its_bar_and_length_only_where_it_is_paid_for():
         [],
         [],
     )
-
-
-def test_the_page_says_how_often_chance_decides():
-    """Docs/jcq.md: no ties, 12 of 14 needed; 3 of 14 or fewer fail at length."""
-    least = next(k for k in range(PAIRS + 1) if k / PAIRS >= LEAST)
-    passes = {p: binom.sf(least - 1, PAIRS, p) for p in (0.5, 0.7)}
-    fails = {p: binom.cdf(least - 1, PAIRS, p) for p in (0.9, 0.95)}
-    numbers = [f"{100 * p:.1f}%" for p in (*passes.values(), *fails.values())]
-    numbers.append(f"{100 * binom.cdf(3, PAIRS, 0.5):.1f}%")
-    text = (ROOT / "docs/jcq.md").read_text("utf-8")
-    section = text.split("### Can this judge judge?", 1)[1].split("\n### ", 1)[0]
-    assert [number for number in numbers if number not in section] == []
 
 
 def test_a_check_that_is_killed_asks_for_the_rest_only(tmp_path):
@@ -198,9 +183,8 @@ def test_what_is_planted():
         assert ten.splitlines()[0] in real
         assert longer.startswith(real)
         assert 2 <= len(longer) / len(real) < 2.2
-        assert len(re.findall("。", longer.removeprefix(real))) == len(
-            set(longer.removeprefix(real).strip().split("。")) - {""}
-        )  # nothing is said twice
+        said = longer.removeprefix(real).strip("\n。").split("。")
+        assert len(said) == len(set(said))  # nothing is said twice
 
 
 def test_answers_at_hand_are_complete_ones_to_different_questions(tmp_path):
@@ -215,7 +199,7 @@ def test_answers_at_hand_are_complete_ones_to_different_questions(tmp_path):
     assert len(reals) == PAIRS
     assert all(text.format(question[:5]) == real for question, real in reals.items())
     jcq_run(tmp_path / "n", "n", lambda question: "傘", lambda question: (3, 3, 3, 3))
-    with pytest.raises(UserError, match=r"0 questions .* add --trial"):
+    with refused("judge: no answers at hand"):
         at_hand([finished_run(tmp_path / "n")])
 
 
@@ -279,7 +263,7 @@ def test_a_judge_that_wrote_the_answers_is_said(tmp_path):
     assert beside == {(trial, itself), (trial,), (trial, f"judge-a: {itself}")}
 
 
-def test_the_command_asks_once_and_says_what_it_will_cost(tmp_path):
+def test_the_command_asks_once_and_never_above_its_budget(tmp_path):
     asked = []
 
     def reply(request, headers):
@@ -287,37 +271,25 @@ def test_the_command_asks_once_and_says_what_it_will_cost(tmp_path):
         return 200, {}, completion(verdict(obedient(*read(asked[-1]))))
 
     with serving(reply) as url:
-        words = ["judge", "eval", "--judge-model", "j", "--judge-base-url", url]
-        none = sozo(tmp_path, *words, OPENAI_API_KEY="k")
-        assert (none.returncode, none.stderr.count("\n")) == (2, 1)
-        assert "holds no finished run of jcq; add --trial" in none.stderr
+
+        def judge(*flags):
+            words = ("judge", "eval", "--judge-model", "j", "--judge-base-url", url)
+            return sozo(tmp_path, *words, *flags, OPENAI_API_KEY="k")
+
+        assert says("judge: no run of jcq", judge().stderr)
         assert not (tmp_path / "eval").exists()
-        money = [
-            "--judge-price-in",
-            "1",
-            "--judge-price-out",
-            "1",
-            "--max-cost",
-            "0.008",
-        ]
-        poor = sozo(tmp_path, *words, "--trial", *money, OPENAI_API_KEY="k")
+        prices = ("--judge-price-in", "1", "--judge-price-out", "1")
+        poor = judge("--trial", *prices, "--max-cost", "0.008")
         assert (poor.returncode, "not finished" in poor.stdout) == (3, True)
         assert not (tmp_path / "eval" / CHECK).exists()
         assert 0 < len(asked) < 112
-        done = sozo(tmp_path, *words, "--trial", OPENAI_API_KEY="k")
-        assert done.returncode == 0, done.stderr
-        assert "112 requests of j at most" in done.stdout
-        assert len(asked) == 112
-        (failed,) = re.findall(
-            r"(\w[\w ]+?)  +(\S+)[^\n]*\n[^\n]*\n[^\n]*\n +FAILED", done.stdout
-        )
-        assert failed == ("request for 5 points", "0.00")
-        again = sozo(tmp_path, *words, "--trial", OPENAI_API_KEY="k")
+        done = judge("--trial")
+        assert (done.returncode, len(asked)) == (0, 112), done.stderr
+        failed = r"(\w[\w ]+?)  +(\S+)[^\n]*\n[^\n]*\n[^\n]*\n +FAILED"
+        assert re.findall(failed, done.stdout) == [("request for 5 points", "0.00")]
+        again = judge("--trial")
         assert (len(asked), "FAILED" in again.stdout) == (112, True)
-        assert "checked before" in again.stdout
-        assert "checked before" not in done.stdout
-        fenced = ["--judge-prompt", "jcq-v1-guarded-2"]
-        sozo(tmp_path, *words, "--trial", *fenced, OPENAI_API_KEY="k")
+        judge("--trial", "--judge-prompt", "jcq-v1-guarded-2")
         assert len(asked) == 2 * 112
         assert "<answer>" in asked[-1]
 

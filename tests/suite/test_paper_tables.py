@@ -3,30 +3,22 @@
 import re
 import shutil
 import subprocess
-from importlib.resources import files
-from itertools import chain
 
 import pytest
 
-from fakes import FakeJudge
-from pbig_runs import by_kind
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.report.exports import Typeset, latex, write_tables
-from sozo.eval.run import score_answers
 from sozo.scoring.measure import DIFFERENCE, Estimate, Measure
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
-from sozo.suite.pbig.settings import PbigSettings
-from sozo.suite.pbig.task import Pbig
-from sozo.suite.sipen.task import Sipen, SipenSettings
-from whole_runs import dat_run, jcq_run, sat_run, write
+from whole_runs import dat_run, jcq_run, sat_run
 
 SCORE = Measure("a", 2)
 HOSTILE = r"[a] 50%_of &#1 {x} ~^ $y$ \end{tabular} \\[2pt] <a|b> --"
 ARTICLE = r"""\documentclass[11pt]{article}
-%s\usepackage{array, booktabs, longtable}
+\usepackage{array, booktabs, longtable}
 \begin{document}
 \listoftables
 \clearpage
@@ -181,10 +173,7 @@ def test_columns_are_chosen_by_their_headings(tmp_path):
 
 
 def test_a_column_that_no_table_has(tmp_path):
-    with pytest.raises(
-        UserError,
-        match=r"no table has mean, Foo; the columns are: Score; b; c; d; Std; Usable$",
-    ):
+    with refused("tables: a column that none has"):
         write_tables(tmp_path, [by_hand()], Typeset(("mean", "Foo", "Std")))
     assert list(tmp_path.iterdir()) == []
 
@@ -220,7 +209,7 @@ def test_text_from_outside_is_no_command():
 
 
 def models(folder, names):
-    """Runs of five tasks of each model, of other values each."""
+    """Runs of three tasks of each model, of other values each."""
     for k, name in enumerate(names):
         jcq_run(
             folder / f"{k}/jcq",
@@ -234,108 +223,46 @@ def models(folder, names):
             name,
             lambda story, k=k: f"{story.id}の話{k}。" * (3 + k),
         )
-        options, sipen = ("Yes", "No", "Maybe"), Sipen(SipenSettings())
-        rows = [
-            {"item": item.id, "text": options[(n + k) % 3]}
-            for n, item in enumerate(sipen.asked)
-        ]
-        score_answers(
-            sipen,
-            write(folder / f"{k}/sipen.jsonl", rows),
-            folder / f"{k}/sipen",
-            source=name,
-        )
-        ideas = Pbig(PbigSettings(judge_model="j"))
-        ideas.judge = FakeJudge(by_kind, name="j")
-        score_answers(
-            ideas,
-            files("sozo.suite.pbig") / "trial/ideas.jsonl",
-            folder / f"{k}/pbig",
-            source=name,
-        )
     return find_evaluated([str(folder)])
 
 
-def typeset(tables, program, preamble=""):
+def typeset(tables):
     """What the log of an article with these tables says of errors, wide lines and long pages."""
-    if shutil.which(program) is None:
-        pytest.skip(
-            f"needs {program} (Debian: texlive-latex-recommended, texlive-luatex and texlive-lang-japanese)"
-        )
-    if (
-        preamble
-        and not subprocess.run(
-            ["kpsewhich", "luatexja.sty"], capture_output=True, check=False
-        ).stdout
-    ):
-        pytest.skip("needs luatexja (Debian: texlive-lang-japanese)")
+    if shutil.which("pdflatex") is None:
+        pytest.skip("needs pdflatex (Debian: texlive-latex-recommended)")
     folder = tables[0].parent
     inputs = "".join(f"\\input{{{path.name}}}\n\\clearpage\n" for path in tables)
-    (folder / "all.ltx").write_text(ARTICLE % (preamble, inputs), "utf-8")
+    (folder / "all.ltx").write_text(ARTICLE % inputs, "utf-8")
+    words = ["pdflatex", "-interaction=nonstopmode", "all.ltx"]
     for _ in range(2):  # the list of tables is that of the pass before
-        subprocess.run(
-            [program, "-interaction=nonstopmode", "all.ltx"],
-            cwd=folder,
-            capture_output=True,
-            check=False,
-        )
+        subprocess.run(words, cwd=folder, capture_output=True, check=False)
     log = (folder / "all.log").read_text("utf-8", errors="replace")
-    assert int(re.search(r"Output written on all.pdf \(([0-9]+) pages", log)[1]) >= len(
-        tables
-    )
-    return [
-        line
-        for line in log.splitlines()
-        if re.match(r"! |Overfull \\hbox|.*Float too large", line)
-    ]
+    pages = re.search(r"Output written on all.pdf \(([0-9]+) pages", log)[1]
+    assert int(pages) >= len(tables)
+    wrong = re.compile(r"! |Overfull \\hbox|.*Float too large")
+    return [line for line in log.splitlines() if wrong.match(line)]
 
 
 NAMES = (
     "before",
     HOSTILE,
     "tokyotech-llm/Llama-3.1-Swallow-8B-Instruct-v0.5",
-    *chain(
-        *(
-            (
-                f"a_name_with_underscores_that_is_rather_long@{k}",
-                f"GLUCOSEBASEJAPANESESIMCSELARGE{k}",
-            )
-            for k in range(3)
-        )
-    ),
+    *(f"a_name_with_underscores_that_is_rather_long@{k}" for k in range(3)),
+    *(f"GLUCOSEBASEJAPANESESIMCSELARGE{k}" for k in range(3)),
     "averylongnamewithoutanyseparatoratallinit",
     "model-of-the-paper\N{EN DASH}é",
     "./runs/swallow-8b/grpo/checkpoint-200",
 )
 
 
-@pytest.fixture(scope="module", params=[3, 12])
-def evaluated(request, tmp_path_factory):
-    return models(tmp_path_factory.mktemp("runs"), NAMES[: request.param])
-
-
 @pytest.mark.slow
-def test_every_table_fits_an_article(evaluated, tmp_path):
-    write_evaluation(tmp_path / "r.html", evaluated)
+def test_every_table_fits_an_article(tmp_path):
+    write_evaluation(tmp_path / "r.html", models(tmp_path / "runs", NAMES))
     tables = sorted((tmp_path / "r-tables").glob("*.tex"))
     assert {path.stem for path in tables} >= {
         "overview",
         "table11",
         "table12",
         "table14",
-        "pbig_gates",
-        "sipen_table4",
     }
-    assert typeset(tables, "pdflatex") == []
-
-
-@pytest.mark.slow
-def test_japanese_fits_by_lualatex(tmp_path):
-    names = [
-        "基準",
-        "日本語の名前はとても長くて切れ目がないので折り返すしかない",
-        "桃_太郎/鬼",
-    ]
-    write_evaluation(tmp_path / "r.html", models(tmp_path / "runs", names))
-    tables = sorted((tmp_path / "r-tables").glob("*.tex"))
-    assert typeset(tables, "lualatex", "\\usepackage{luatexja}\n") == []
+    assert typeset(tables) == []

@@ -3,19 +3,18 @@
 import json
 import random
 import re
+from collections import Counter
 from importlib.resources import files
+from itertools import product
 
 import pytest
 
-from browser import CHROMIUM, Browser
-from command_line import check_refused, sozo
+from command_line import sozo
 from fakes import FakeJudge
 from model_server import KEY, completion, server
 from pbig_runs import CRITERIA, by_kind, criterion_of, verdict
 from pbig_trial_rule import EXPERTS, rate
-from sozo.data.errors import UserError
-from sozo.eval.evaluated import find_evaluated
-from sozo.eval.report.evaluation_page import write_evaluation
+from sentences import refused, says
 from sozo.eval.run import score_answers
 from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.suite.pbig.ideas import parse_idea, trial_ideas, trial_patents
@@ -39,9 +38,14 @@ IDEA = {
 def scored(folder, judge, path=None, **values):
     task = Pbig(PbigSettings(**values))
     task.judge = judge
-    return score_answers(
-        task, path or files("sozo.suite.pbig").joinpath("trial", "ideas.jsonl"), folder
-    )
+    trial = files("sozo.suite.pbig").joinpath("trial", "ideas.jsonl")
+    return score_answers(task, path or trial, folder)
+
+
+def known(run, name):
+    """A measure's value, of how many answers, and of how many it could be."""
+    measure = run.metrics["measures"][f"pbig/{name}"]
+    return measure["value"], measure["n"], measure["of"]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +79,7 @@ def test_what_leaves_a_doubt_is_no_idea(text, reason):
     assert (parse_idea(text).fields, str(parse_idea(text).reason)) == (None, reason)
 
 
-def test_ten_thousand_random_texts_raise_nothing_and_none_is_guessed():
+def test_random_texts_raise_nothing_and_none_is_guessed():
     draw = random.Random(0)
     pieces = [
         *'{}[]":,`0\\u\n ',
@@ -90,11 +94,11 @@ def test_ten_thousand_random_texts_raise_nothing_and_none_is_guessed():
     ]
     pieces += [f'"{name}": "x"' for name in IDEA]
     read = 0
-    for _ in range(10_000):
+    for _ in range(2_000):
         parsed = parse_idea("".join(draw.choices(pieces, k=draw.randint(0, 12))))
         assert (parsed.fields is None) == (parsed.reason is not None)
         read += parsed.fields is not None
-    assert 0 < read < 1000
+    assert 0 < read < 200
 
 
 def test_a_long_field_is_cut_and_named():
@@ -130,21 +134,12 @@ MARKETS = [c.name for c in CRITERIA if c.not_applicable is not None]
 
 def business(*scores):
     """Worth of an idea with all technical axes at 4, by need and size of B2B, then of B2C."""
-    needs_and_sizes = dict(
-        zip(
-            (
-                "need_validity_b2b",
-                "market_size_b2b",
-                "need_validity_b2c",
-                "market_size_b2c",
-            ),
-            scores,
-            strict=True,
-        )
-    )
-    return worth(
-        dict.fromkeys([c.name for c in CRITERIA[:4]], 4) | needs_and_sizes, CRITERIA
-    )
+    names = [f"{name}_{to}" for to in ("b2b", "b2c") for name in AXES_OF_MARKETS]
+    technical = dict.fromkeys([c.name for c in CRITERIA[:4]], 4)
+    return worth(technical | dict(zip(names, scores, strict=True)), CRITERIA)
+
+
+AXES_OF_MARKETS = ("need_validity", "market_size")
 
 
 def test_need_and_market_size_count_once_for_the_better_served_market():
@@ -163,12 +158,6 @@ def test_need_and_market_size_count_once_for_the_better_served_market():
     assert (
         business(0, 0, 0, 0) == business(3, 0, 0, 3) == pytest.approx(technical / 5)
     )  # a half market is none
-    assert sorted(MARKETS) == [
-        "market_size_b2b",
-        "market_size_b2c",
-        "need_validity_b2b",
-        "need_validity_b2c",
-    ]
     only = [
         criterion
         for criterion in CRITERIA
@@ -200,14 +189,7 @@ def test_need_and_market_size_count_once_for_the_better_served_market():
 
 
 def test_naming_a_second_market_never_lowers_pay_and_no_market_is_the_worst():
-    grades = range(4)
-    paid = {
-        (n, m, k, j): business(n, m, k, j)
-        for n in grades
-        for m in grades
-        for k in grades
-        for j in grades
-    }
+    paid = {scores: business(*scores) for scores in product(range(4), repeat=4)}
     for (n, m, k, j), pay in paid.items():
         assert pay >= max(paid[n, m, 0, 0], paid[0, 0, k, j])
         assert pay >= paid[0, 0, 0, 0]
@@ -230,38 +212,27 @@ def test_titles_that_differ_in_form_only_are_equal():
 def test_gates_ask_what_the_paper_asks_and_no_more(tmp_path):
     judge = FakeJudge(by_kind)
     run = scored(tmp_path / "run", judge)
-    asked = [criterion_of(prompt).name for prompt in judge.asked]
+    asked = Counter(criterion_of(prompt).name for prompt in judge.asked)
     later = dict.fromkeys([c.name for c in CRITERIA if c.groups == ("business",)], 48)
-    by_name = {
+    assert asked == {
         "specificity": 72,
         "technical_validity": 48,
         "innovativeness": 24,
         "competitive_advantage": 24,
         **later,
     }
-    assert {name: asked.count(name) for name in by_name} == by_name
-    measures = run.metrics["measures"]
-    assert [measures[f"pbig/{name}"]["value"] for name in ("specific", "feasible")] == [
-        pytest.approx(2 / 3),
-        0.5,
-    ]
-    assert (measures["pbig/feasible"]["n"], measures["pbig/feasible"]["of"]) == (48, 72)
-    assert measures["pbig/specificity"]["value"] == pytest.approx(3)
-    assert (
-        measures["pbig/innovativeness"]["value"],
-        measures["pbig/innovativeness"]["n"],
-    ) == (2, 24)
+    assert run.metrics["statuses"]["ok"] == len(judge.asked) == 360
+    assert known(run, "specific")[0] == pytest.approx(2 / 3)
+    assert known(run, "feasible") == (0.5, 48, 72)
+    assert known(run, "specificity")[0] == pytest.approx(3)
+    assert known(run, "innovativeness")[:2] == (2, 24)
     # 4 3 2 2 and a market of 2 and 2; 3 1 and such a market; 2: each one's place on its scale, over five.
     good, unbuildable, vague = 1 + 2 / 3 + 1 / 4 + 1 / 3 + 2 / 3, 2 / 3 + 2 / 3, 1 / 3
-    assert measures["pbig/worth"]["value"] == pytest.approx(
-        (good + unbuildable + vague) / 15
-    )
-    assert run.metrics["statuses"]["ok"] == len(asked) == 360
-    assert 0 < measures["pbig/distance"]["value"] < 1
-    assert measures["pbig/same_title"]["value"] == 0
-    assert finished_run(tmp_path / "run").by_item(Pbig.measures[0])[
-        "nlp-1"
-    ] == pytest.approx((good + unbuildable + vague) / 15)
+    mean = pytest.approx((good + unbuildable + vague) / 15)
+    assert known(run, "worth")[0] == mean
+    assert finished_run(tmp_path / "run").by_item(Pbig.measures[0])["nlp-1"] == mean
+    assert 0 < known(run, "distance")[0] < 1
+    assert known(run, "same_title")[0] == 0
     # The same command again asks nobody; a cut ledger asks for what is missing.
     again = FakeJudge(by_kind)
     scored(tmp_path / "run", again)
@@ -276,47 +247,33 @@ def test_gates_ask_what_the_paper_asks_and_no_more(tmp_path):
 def test_a_judge_for_each_expert_is_shown_her_own_ratings_of_other_patents(
     tmp_path, monkeypatch
 ):
-    by_title = {idea.title: idea for idea in trial_ideas()}
     from sozo.studies.experts.histories import load_experts
     from sozo.studies.experts.run import judge_as_experts
     from sozo.studies.rubric import load_rubric
 
-    experts = {expert.name: expert for expert in EXPERTS if expert.name in ("T5", "B2")}
-    leaks = []
+    by_title = {idea.title: idea for idea in trial_ideas()}
+    experts = [expert for expert in EXPERTS if expert.name in ("T5", "B2")]
+    wrong = []
 
     def reply(prompt):
         examples, _, asked = prompt.partition("# Input\n")
         target = by_title[re.search("Product idea: (.+)", asked)[1]]
-        titles, given = (
-            re.findall("Product idea: (.+)", examples),
-            re.findall(r"Score: (\d)\n", examples),
-        )
-        shown = [
-            (by_title[title], int(score))
-            for title, score in zip(titles, given, strict=True)
-        ]
+        shown = [by_title[t] for t in re.findall("Product idea: (.+)", examples)]
+        given = [int(score) for score in re.findall(r"Score: (\d)\n", examples)]
         name = criterion_of(prompt).name
-        whose = [
-            k
-            for k, e in experts.items()
-            if all(rate(e, idea).get(name) == score for idea, score in shown)
-        ]
-        leaks.extend(idea for idea, _ in shown if idea.patent == target.patent)
-        leaks.extend([] if len(shown) == 10 and whose else [prompt])
-        return verdict(
-            max(criterion_of(prompt).scores) if name != "market_size_b2b" else 0
-        )
+        own = [[rate(e, idea).get(name) for idea in shown] == given for e in experts]
+        leaks = any(idea.patent == target.patent for idea in shown)
+        if leaks or len(shown) != 10 or not any(own):
+            wrong.append(prompt)
+        best = max(criterion_of(prompt).scores)
+        return verdict(0 if name == "market_size_b2b" else best)
 
     judge = FakeJudge(reply)
     monkeypatch.setattr("sozo.studies.experts.run.make_judge", lambda settings: judge)
     plain = scored(tmp_path / "plain", FakeJudge(lambda prompt: verdict(2)))
-    run = judge_as_experts(
-        plain.folder,
-        load_experts(["T5", "B2"], load_rubric("pbig"), 10),
-        tmp_path / "run",
-        JUDGING,
-    )
-    assert leaks == []
+    loaded = load_experts(["T5", "B2"], load_rubric("pbig"), 10)
+    run = judge_as_experts(plain.folder, loaded, tmp_path / "run", JUDGING)
+    assert wrong == []
     # Both rate specificity; T5 the three technical axes, B2 the four of business.
     assert run.metrics["statuses"]["ok"] == 72 * (2 + 3 + 4)
     worths = {name: mean["value"] for name, mean in run.metrics["experts"].items()}
@@ -324,24 +281,20 @@ def test_a_judge_for_each_expert_is_shown_her_own_ratings_of_other_patents(
     assert worths == {"T5": pytest.approx(1), "B2": pytest.approx(1)}
     assert run.metrics["measures"]["pbig/b2b"]["value"] == 0
     assert run.metrics["measures"]["pbig/worth"]["value"] == pytest.approx(1)
-    with pytest.raises(UserError, match="holds no rating by T9; B1, B2"):
+    with refused("experts: nobody of that name"):
         load_experts(["T9"], load_rubric("pbig"), 10)
 
 
 @pytest.mark.studies
 def test_experts_of_whom_nothing_can_be_judged_are_refused(tmp_path):
     words = ("experts", "--trial", "--as-experts", "T5", "--judge-model", "j")
-    check_refused(
-        tmp_path, "--as-experts needs --answers, a finished run of pbig", *words
-    )
+    words = (*words, "--output", "out")
+    done = sozo(tmp_path, *words, OPENAI_API_KEY="none")
+    assert says("experts: no answers", done.stderr)
     sat_run(tmp_path / "sat", "one", lambda story: story.text)
-    check_refused(
-        tmp_path,
-        "is a run of sat; --answers is a finished run of pbig",
-        *words,
-        "--answers",
-        "sat",
-    )
+    done = sozo(tmp_path, *words, "--answers", "sat", OPENAI_API_KEY="none")
+    assert says("experts: a run of sat", done.stderr)
+    assert (done.returncode, (tmp_path / "out").exists()) == (2, False)
 
 
 def test_means_leave_out_what_is_no_product_for_a_market(tmp_path):
@@ -349,33 +302,17 @@ def test_means_leave_out_what_is_no_product_for_a_market(tmp_path):
 
     def reply(prompt):
         title = re.search("Product idea: (.+)", prompt.rpartition("# Input")[2])[1]
-        criterion = criterion_of(prompt)
-        if criterion.name not in MARKETS:
+        name = criterion_of(prompt).name
+        if name not in MARKETS:
             return verdict(4)
-        return verdict(0 if criterion.name.endswith("b2b") and title in zero else 3)
+        return verdict(0 if name.endswith("b2b") and title in zero else 3)
 
     run = scored(tmp_path / "run", FakeJudge(reply))
-    measures = run.metrics["measures"]
     for name in ("need_validity_b2b", "market_size_b2b"):
-        assert (
-            measures[f"pbig/{name}"]["value"],
-            measures[f"pbig/{name}"]["n"],
-            measures[f"pbig/{name}"]["of"],
-        ) == (
-            *(3, 48),
-            72,
-        )
-    assert (measures["pbig/b2b"]["value"], measures["pbig/b2b"]["n"]) == (
-        pytest.approx(2 / 3),
-        72,
-    )
-    assert (measures["pbig/b2c"]["value"], measures["pbig/b2c"]["n"]) == (1, 72)
-    assert measures["pbig/worth"]["value"] == pytest.approx((1 + 1 + 3 / 4 + 1 + 1) / 5)
-    text = write_evaluation(tmp_path / "r.html", find_evaluated([str(run.folder)]))[
-        0
-    ].read_text("utf-8")
-    assert "A B2B product" in text
-    assert "B2B製品である" in text
+        assert known(run, name) == (3, 48, 72)
+    assert known(run, "b2b") == (pytest.approx(2 / 3), 72, 72)
+    assert known(run, "b2c") == (1, 72, 72)
+    assert known(run, "worth")[0] == pytest.approx((1 + 1 + 3 / 4 + 1 + 1) / 5)
 
 
 def test_a_failed_judgement_is_no_score_and_opens_no_gate(tmp_path):
@@ -387,18 +324,11 @@ def test_a_failed_judgement_is_no_score_and_opens_no_gate(tmp_path):
         )
 
     run = scored(tmp_path / "run", FakeJudge(failing))
-    measures = run.metrics["measures"]
-    assert (
-        measures["pbig/technical_validity"]["value"],
-        measures["pbig/technical_validity"]["n"],
-    ) == (None, 0)
-    assert measures["pbig/innovativeness"]["n"] == 0
+    assert known(run, "technical_validity")[:2] == (None, 0)
+    assert known(run, "innovativeness")[1] == 0
     assert run.metrics["statuses"]["unparseable"] == 48
     # Of a vague idea all is known: it is worth little. Of the others it is not known what they are worth.
-    assert (measures["pbig/worth"]["value"], measures["pbig/worth"]["n"]) == (
-        pytest.approx(1 / 15),
-        24,
-    )
+    assert known(run, "worth")[:2] == (pytest.approx(1 / 15), 24)
     assert run.metrics["reasons"] == {"unparseable": 48}
     table = finished_run(tmp_path / "run").table()
     assert table["score"].null_count == 48
@@ -417,133 +347,67 @@ def test_money_ends_judging_between_two_judgements(tmp_path):
 
 
 def test_an_idea_is_as_long_as_its_final_text(tmp_path):
-    rows = [
-        {"id": str(k), "item": patent.id, "text": json.dumps(IDEA)}
-        for k, patent in enumerate(trial_patents())
-    ]
-    rows[0]["text"] = "<think>" + "案" * 5000 + "</think>" + rows[0]["text"]
-    (tmp_path / "ideas.jsonl").write_text(
-        "".join(json.dumps(row) + "\n" for row in rows), "utf-8"
-    )
-    run = scored(
-        tmp_path / "run", FakeJudge(lambda prompt: verdict(2)), tmp_path / "ideas.jsonl"
-    )
+    text = json.dumps(IDEA)
+    rows = [{"item": patent.id, "text": text} for patent in trial_patents()]
+    rows[0]["text"] = "<think>" + "案" * 5000 + "</think>" + text
+    file = tmp_path / "ideas.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    run = scored(tmp_path / "run", FakeJudge(lambda prompt: verdict(2)), file)
     shown = [answer for _, answer in Pbig.view.reader_answers(run.result)]
-    assert {answer.more["facts"]["length"] for answer in shown} == {
-        len(json.dumps(IDEA))
-    }
+    assert {answer.more["facts"]["length"] for answer in shown} == {len(text)}
 
 
 def test_the_trial_never_enters_training():
-    patent, idea = trial_patents()[3], trial_ideas()[8]
-    asked, mine = (
-        Pbig().items()[3],
-        [
-            Item(
-                "1",
-                "枕を一つ考えてください。",
-                {"question": "Patent: 枕\nAbstract: 聞く枕。"},
-            )
-        ],
-    )
-    refuse_training(mine)
+    patent, idea, asked = trial_patents()[3], trial_ideas()[8], Pbig().items()[3]
+    own = {"question": "Patent: 枕\nAbstract: 聞く枕。"}
+    refuse_training([Item("1", "枕を一つ考えてください。", own)])
+    copied = json.dumps({**IDEA, "description": idea.description})
     for item in (
         asked,
         Item("1", "考えて", {"question": asked.columns["question"]}),
         Item("1", f"次の技術を使って。\n{patent.abstract}"),
-        Item(
-            "1",
-            "考えて",
-            {"answer": json.dumps({**IDEA, "description": idea.description})},
-        ),
+        Item("1", "考えて", {"answer": copied}),
         Item("1", "考えて", {"answer": f"Description: {idea.description}"}),
     ):
-        with pytest.raises(UserError, match="the PBIG trial"):
+        with refused("pbig: the trial"):
             refuse_training([item])
 
 
-def test_from_patents_to_a_page(tmp_path):
+def test_from_patents_to_numbers(tmp_path):
     rows = [
-        {
-            "id": f"US{k}",
-            "title": f"枕{k}",
-            "abstract": f"聞く枕、その{k}。",
-            "claims": "枕。",
-        }
+        {"id": f"US{k}", "title": f"枕{k}", "abstract": f"聞く枕、その{k}。"}
         for k in range(3)
     ]
     (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    bad = "<script>document.title = 'hacked'</script>"
 
     def answer(body):
         asked = body["messages"][-1]["content"]
         if "# Output format" in asked:
-            return completion(verdict(1 if "悪い" in asked else 3, bad))
+            return completion(verdict(1 if "悪い" in asked else 3))
         if "枕2" in asked:
             return completion("わかりません。")
-        return completion(
-            json.dumps(
-                {
-                    **IDEA,
-                    "title": bad,
-                    "description": "悪い" if "枕1" in asked else "長" * 400,
-                }
-            )
-        )
+        description = "悪い" if "枕1" in asked else "長" * 400
+        written = {**IDEA, "description": description}
+        return completion(json.dumps(written))
 
     with server(answer) as (url, requests):
-        command = (
-            "--pbig-patents",
-            "p.jsonl",
-            "--judge-model",
-            "j",
-            "--judge-base-url",
-            url,
-        )
-        command += (
-            "--model",
-            "m",
-            "--base-url",
-            url,
-            "--answers-per-item",
-            "2",
-            "--output",
-            "runs",
-        )
-        done = sozo(tmp_path, "run", "--tasks", "pbig", *command, OPENAI_API_KEY=KEY)
+        words = ["run", "--tasks", "pbig", "--pbig-patents", "p.jsonl"]
+        words += ["--judge-model", "j", "--judge-base-url", url, "--base-url", url]
+        words += ["--model", "m", "--answers-per-item", "2", "--output", "runs"]
+        done = sozo(tmp_path, *words, OPENAI_API_KEY=KEY)
         assert done.returncode == 0, done.stderr
         # It is greeted. Two equal ideas share a judgement: 2 by specificity, and one idea by the seven others.
         assert len([body for body in requests if body["model"] == "j"]) == 1 + 9
     metrics = json.loads((tmp_path / "runs/m/pbig/metrics.json").read_text("utf-8"))
-    assert (metrics["usable"], metrics["num_answers"], metrics["reasons"]) == (
-        4,
-        6,
-        {"no_json": 2},
-    )
+    assert (metrics["usable"], metrics["num_answers"]) == (4, 6)
+    assert metrics["reasons"] == {"no_json": 2}
     assert metrics["cut"]["description"] == 2
     same = metrics["measures"]["pbig/same_title"]
     assert (same["value"], same["n"], same["of"]) == (1, 2, 3)
     specific = metrics["measures"]["pbig/specific"]
-    assert (specific["value"], specific["low"], specific["reason"]) == (
-        0.5,
-        None,
-        "2 values: an interval needs 3",
-    )
-    assert "no_json" in done.stdout
-    assert done.stdout.index("Specific") < done.stdout.index("Worth")
-    done = sozo(tmp_path, "report", "runs", "--output", "page.html")
-    assert done.returncode == 0, done.stderr
-    page = (tmp_path / "page.html").read_text("utf-8")
-    assert bad not in page
-    assert "アイデア（PBIG）" in page
-    assert "The packaged technologies are invented" not in page
-    if CHROMIUM:
-        browser = Browser(tmp_path / "profile")
-        browser.open((tmp_path / "page.html").as_uri())
-        assert (browser.run("document.title"), browser.errors) == ("sozo", [])
-        assert bad in browser.run("document.body.innerText")
-        browser.close()
-    with pytest.raises(UserError, match="pbig_language must be one of ja, en"):
+    assert (specific["value"], specific["low"]) == (0.5, None)
+    assert specific["reason"] == "2 values: an interval needs 3"
+    with refused("pbig: a language"):
         Pbig(PbigSettings(pbig_language="fr")).items()
 
 

@@ -3,10 +3,11 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from sheets import WORDS, command, save, table
-from sozo.data.errors import UserError
+from sentences import refused
+from sheets import WORDS, command, lists, save, table
 from sozo.scoring.measure import Measure
 from sozo.suite.people.beside import beside
 from sozo.suite.people.lists import people_words
@@ -33,10 +34,8 @@ def run(tmp_path, monkeypatch, capsys):
 
 
 def test_models_are_scored_by_the_rule_of_people(run, tmp_path, monkeypatch, capsys):
-    rows = [["participant", "answer"], ["1", LENIENT], ["2", "、".join(WORDS)]]
-    file = save(tmp_path / "p.csv", table([*rows, ["3", "犬"]]))
-    out = tmp_path / "out"
-    flags = ("people", file, "--beside", run.parent, "--output", out)
+    file = save(tmp_path / "p.csv", table(lists(LENIENT, "、".join(WORDS), "犬")))
+    flags = ("people", file, "--beside", run.parent, "--output", tmp_path / "out")
     code, said, err = command(monkeypatch, capsys, *flags)
     assert (code, err) == (0, "")
     people, random, theirs = said[said.index("| Who") :].splitlines()[2:5]
@@ -46,22 +45,13 @@ def test_models_are_scored_by_the_rule_of_people(run, tmp_path, monkeypatch, cap
     assert "66.7%, 2 of 3" in people
     assert "100.0%, 40 of 40" in theirs
     assert "1,000 of 1,000" in random
-    assert "not ranked, and not tested" in said
-    japanese = (out / "people_ja.md").read_text("utf-8")
-    assert "順位は付けず" in japanese
-    assert "ranked" not in japanese
-    page = (out / "people.html").read_text("utf-8")
-    assert page.count("<svg") == 2  # and the figure of the scores
-    assert "異なり語数（同じ回答数）" in page
 
 
 def test_numbers_of_a_side_are_those_of_its_lists_alone(run):
-    import pandas as pd
-
     task = Dat(DatSettings()).for_people()
     words = [people_words(LENIENT), WORDS]
-    lists = pd.DataFrame({"participant": ["1", "2"], "trial": "", "words": words})
-    people = score_written(lists.assign(text=""), task.scorer)
+    written = pd.DataFrame({"participant": ["1", "2"], "trial": "", "words": words})
+    people = score_written(written.assign(text=""), task.scorer)
     plane = beside(task, people, str(run), Measure("dat"))
     own, random, theirs = plane.table.rows
     assert own.cells[0].value == pytest.approx(people["score"].mean())
@@ -75,5 +65,5 @@ def test_numbers_of_a_side_are_those_of_its_lists_alone(run):
 
 def test_a_folder_without_a_run_of_dat_is_refused(tmp_path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match="holds no finished run"):
+    with refused("people: nobody to stand beside"):
         beside(Dat(), None, str(tmp_path / "empty"), Measure("dat"))

@@ -4,7 +4,6 @@ import io
 from contextlib import redirect_stdout
 
 import pytest
-from frozen_runs import dat
 
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.findings import findings
@@ -13,6 +12,7 @@ from sozo.eval.report.contents import FIRST, OWN, REPORT, Listed, by_task, of_al
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.terminal import print_answer, print_tables
 from sozo.scoring.table import Table, tabulate
+from whole_runs import dat_run
 
 MARK = "Runs of a task"
 
@@ -25,7 +25,7 @@ def runs_of(page) -> list[Table]:
 def places(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     for seed, name in enumerate(("before", "after"), 1):
-        dat(folder / name, name, seed, n=20)
+        dat_run(folder / name, name, seed, n=20)
     return [str(folder)]
 
 
@@ -33,8 +33,7 @@ def places(tmp_path_factory):
     "listed",
     [
         Listed(by_task(runs_of), FIRST, terminal=True),
-        Listed(by_task(runs_of), "all_differences", terminal=True),
-        Listed(by_task(runs_of), "failures"),
+        Listed(by_task(runs_of), "failures", terminal=True),
         Listed(by_task(runs_of), OWN),
         Listed(of_all(lambda found: runs_of(contents.tasks_on_page(found)[0])[0])),
     ],
@@ -65,10 +64,3 @@ def test_a_line_is_all_that_a_new_table_needs(places, tmp_path, monkeypatch, lis
                 print_tables(contents.printed_tables(found, first=False))
         here = listed.terminal and first == (listed.section == FIRST)
         assert (MARK in printed.getvalue()) == here
-
-
-def test_what_is_no_table_for_a_paper_and_what_is_for_papers_alone(places, tmp_path):
-    write_evaluation(tmp_path / "r.html", find_evaluated(places), base="before")
-    names = {path.name for path in (tmp_path / "r-tables").iterdir()}
-    assert "compared_models.tex" in names
-    assert "compared_models" not in (tmp_path / "r.html").read_text("utf-8")

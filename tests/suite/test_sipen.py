@@ -1,26 +1,16 @@
 """SIPeN: answers are read strictly, the paper's tables come out of its counts, and what says nothing is called so."""
 
-import json
-import multiprocessing
 import random
-import time
 from collections import Counter
 from dataclasses import asdict
 
 import pytest
 
-from model_server import KEY, completion, server
+from sentences import refused
 from sipen_paper import paper_answers, paper_items
 from sipen_runs import run_of, truthful
-from sozo.data.errors import UserError
 from sozo.data.jsonl import write_objects
 from sozo.data.published import load, load_text
-from sozo.eval.draw import SamplingOptions
-from sozo.eval.evaluated import find_evaluated
-from sozo.eval.report.evaluation_page import write_evaluation
-from sozo.eval.run import run_task
-from sozo.models.settings import GeneratorSettings
-from sozo.scoring.statistics import compare_paired
 from sozo.suite.sipen.items import (
     ANSWERS,
     CONTROL,
@@ -28,7 +18,6 @@ from sozo.suite.sipen.items import (
     FORMS,
     IMPLICATURE,
     NO,
-    SCALES,
     SipenItem,
     read_items,
     trial_items,
@@ -120,18 +109,9 @@ def test_japanese_options_are_read_in_the_japanese_form():
 
 
 def test_random_texts_are_no_answers_unless_they_are_one():
-    chance = random.Random(0)
-    alphabet = [
-        *"YesNoMaybe.。\"'*` \n「」<>/think",
-        "Yes",
-        "No",
-        "Maybe",
-        "<think>",
-        "</think>",
-        "\ud800",
-        "犬",
-    ]
-    for _ in range(10_000):
+    chance, alphabet = random.Random(0), [*"YesNoMaybe.。\"'*` \n「」<>/think"]
+    alphabet += ["Yes", "No", "Maybe", "<think>", "</think>", "\ud800", "犬"]
+    for _ in range(3_000):
         text = "".join(chance.choices(alphabet, k=chance.randrange(8)))
         answer = FORMS["sipen-v1"].read(text)
         bare = text.rpartition("</think>")[2].strip(" \n.。\"'*`「」").casefold()
@@ -191,9 +171,7 @@ def test_a_constant_answer_is_called_constant(tmp_path, answer):
     metrics = run.metrics
     assert metrics["constant"] == answer
     assert metrics["measures"][CONTROLS]["value"] == pytest.approx(1 / 3)
-    assert all(
-        notes.startswith("CONSTANT") for notes in run.task.view.notes(run.result)[:1]
-    )
+    assert run.task.view.notes(run.result)[0].startswith("CONSTANT")
     for category, labels in metrics["accuracy"].items():
         directions = [
             i.direction
@@ -201,21 +179,13 @@ def test_a_constant_answer_is_called_constant(tmp_path, answer):
             if i.category == category and i.direction in IMPLICATURE
         ]
         entailed = sum(ENTAILMENT[direction] == answer for direction in directions)
-        assert (held(labels["implicature"]), labels["implicature"]["n"]) == (
-            len(directions) * (answer == NO),
-            len(directions),
-        )
+        n = len(directions)
+        assert labels["implicature"]["n"] == n
+        assert held(labels["implicature"]) == n * (answer == NO)
         assert held(labels["entailment"]) == entailed
-    assert metrics["constant_scores"][NO] == {
-        "implicature": 1,
-        "entailment": 0,
-        "controls": pytest.approx(1 / 3),
-    }
-    page = write_evaluation(tmp_path / "r.html", find_evaluated([str(run.folder)]))[
-        0
-    ].read_text("utf-8")
-    assert f"{answer}!" in page
-    assert "常に同じ回答" in page
+    third = pytest.approx(1 / 3)
+    said = {"implicature": 1, "entailment": 0, "controls": third}
+    assert metrics["constant_scores"][NO] == said
 
 
 def mistaken_about(premises):
@@ -258,22 +228,6 @@ def test_what_was_planted_comes_out(tmp_path):
     assert metrics["constant"] is None
 
 
-def test_the_interval_of_a_difference_covers():
-    covered = 0
-    for seed in range(100):
-        chance, sides = random.Random(seed), []
-        for truth in (0.9, 0.8):
-            sides.append(
-                {
-                    k: sum(chance.random() < truth for _ in range(3)) / 3
-                    for k in range(48)
-                }
-            )
-        result = compare_paired(*sides, share=True)
-        covered += result.low <= -0.1 <= result.high
-    assert covered >= 88
-
-
 def test_the_trial_has_its_shape_and_words_in_their_places():
     items = trial_items()
     kinds = Counter((item.category, item.direction in IMPLICATURE) for item in items)
@@ -283,67 +237,48 @@ def test_the_trial_has_its_shape_and_words_in_their_places():
         ("adjective", True): 8,
         ("", False): 144,
     }
-    premises = {
-        item.premise_id: item for item in items if item.category == "quantifier"
-    }
-    quantifiers = Counter(item.expression for item in premises.values())
-    assert quantifiers == dict.fromkeys(
-        SCALES["すべて-ほとんど-多く-いくつか"].expressions, 6
-    )
     for item in items:
-        assert 2 <= item.context.count("。") <= 4
         assert item.hypothesis != item.premise
         if item.direction in IMPLICATURE:
-            assert item.premise.count(item.expression) == 1
-            assert item.hypothesis == item.premise.replace(
-                item.expression, item.replacement
-            )
-        if item.category == "numeral":
-            assert int(item.expression) >= 3
+            before, after = item.premise.split(item.expression)
+            assert item.hypothesis == f"{before}{item.replacement}{after}"
 
 
-def test_items_of_a_file_are_checked_line_by_line(tmp_path):
-    good = asdict(SipenItem("1+1", "1", "Some fell.", "Many fell.", "stronger", 1))
-    broken = [
-        ({"steps": 3}, "steps"),
-        ({"steps": 0}, "steps"),
-        ({"steps": True}, "steps"),
-        ({"direction": "up"}, "direction"),
-        ({"direction": "same"}, "direction"),
-        ({"direction": "entailed"}, "steps"),
-        ({"direction": "entailed", "steps": None}, "steps are None; they must be 0"),
-        ({"premise": " "}, "premise: is blank"),
-        ({"premise_id": None}, "premise_id"),
-        ({"context": 1}, "context"),
-    ]
-    for change, said in broken:
-        write_objects(tmp_path / "i.jsonl", [good, good | {"id": "2"} | change])
-        with pytest.raises(UserError, match=f"line 2.*{said}"):
-            read_items(tmp_path / "i.jsonl")
-    write_objects(tmp_path / "i.jsonl", [good])
+GOOD = asdict(SipenItem("1+1", "1", "Some fell.", "Many fell.", "stronger", 1))
+
+
+@pytest.mark.parametrize(
+    ("row", "change"),
+    [
+        ("three steps", {"steps": 3}),
+        ("no step", {"steps": 0}),
+        ("a step that is true", {"steps": True}),
+        ("an unknown direction", {"direction": "up"}),
+        ("a control of one step", {"direction": "entailed"}),
+        ("a control of no number", {"direction": "entailed", "steps": None}),
+        ("a blank premise", {"premise": " "}),
+        ("a premise without an id", {"premise_id": None}),
+    ],
+)
+def test_items_of_a_file_are_checked_line_by_line(row, change, tmp_path):
+    write_objects(tmp_path / "i.jsonl", [GOOD, GOOD | {"id": "2"} | change])
+    with refused(f"sipen: {row}"):
+        read_items(tmp_path / "i.jsonl")
+
+
+def test_items_of_a_file_are_asked(tmp_path):
+    write_objects(tmp_path / "i.jsonl", [GOOD])
     (item,) = Sipen(SipenSettings(sipen_items=str(tmp_path / "i.jsonl"))).items()
     assert item.prompt.endswith("\nAnswer: ")
     assert "Premise: Some fell.\n" in item.prompt
-    with pytest.raises(UserError, match="sipen_context"):
-        Sipen(SipenSettings(sipen_context="some")).items()
-    with pytest.raises(UserError, match="sipen_prompt"):
-        Sipen(SipenSettings(sipen_prompt="x")).items()
-
-
-def test_the_question_tells_a_contradiction_from_what_is_open_and_the_literal_one_is_kept_by_name():
-    item = next(item for item in trial_items() if item.premise_id == "trial-07")
-    asked, literal = (
-        Sipen().items(),
-        Sipen(SipenSettings(sipen_prompt="sipen-ja-v1")).items(),
-    )
-    (now,), (before,) = (
-        [one.prompt for one in items if one.id == item.id] for items in (asked, literal)
-    )
-    for said in ("必ず正しい", "必ず誤り", "どちらもありうる"):
-        assert said in now
-        assert said not in before
-    assert "文が成り立つといえますか" in before
     assert Sipen().deciding()["sipen_prompt"] == "sipen-ja-v2"
+    for name in ("sipen_context", "sipen_prompt"):
+        with refused(f"sipen: {name}"):
+            Sipen(SipenSettings(**{name: "some"})).items()
+
+
+def test_a_model_is_asked_for_few_tokens_of_the_likeliest():
+    assert (Sipen.temperature, Sipen.max_new_tokens) == (1e-4, 16)
 
 
 @pytest.mark.parametrize("item", [trial_items()[5], trial_items()[-5]])
@@ -353,7 +288,7 @@ def test_the_trial_is_no_training_data(item):
         f"仮説：{item.hypothesis}",
         {i.id: i.prompt for i in Sipen().items()}[item.id],
     ):
-        with pytest.raises(UserError, match="trial set"):
+        with refused("sipen: the trial"):
             refuse_training([Item("x", text)])
     refuse_training([Item("x", "いくつかの窓が開いていた。")])
 
@@ -384,42 +319,3 @@ def test_nonsense_is_counted_and_wrong(tmp_path):
         note.startswith("UNPARSEABLE: 144 of 276")
         for note in run.task.view.notes(run.result)
     )
-
-
-def test_killed_while_answering_it_comes_to_the_same(tmp_path, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    asked = {item.id: item.prompt for item in Sipen().items()}
-    gold = {asked[item.id]: truthful(item) for item in trial_items()}
-    waiting = [0.02]
-
-    def answer(body):
-        time.sleep(waiting[0])
-        return completion(gold.get(body["messages"][-1]["content"], "いいえ"))
-
-    def run(folder):
-        settings = GeneratorSettings("m", base_url=url, concurrency=2)
-        return run_task(Sipen(), settings, SamplingOptions(batch_size=8), folder)
-
-    with server(answer) as (url, _):
-        for parts in (3, 9, 15):
-            process = multiprocessing.get_context("fork").Process(
-                target=run, args=[tmp_path / "cut"]
-            )
-            process.start()
-            while (
-                len(list((tmp_path / "cut" / "answers").glob("part-*.parquet"))) < parts
-            ):
-                assert process.is_alive()
-                time.sleep(0.01)
-            process.kill()
-            process.join()
-        waiting[0] = 0
-        metrics = run(tmp_path / "cut").metrics
-        whole = run(tmp_path / "whole").metrics
-    # What was under way at a kill is asked again, and on the bill twice.
-    assert metrics.pop("bill")
-    assert whole.pop("bill")
-    assert whole == metrics
-    assert metrics["measures"][CONTROLS]["value"] == 1
-    config = json.loads((tmp_path / "whole" / "config.json").read_bytes())["settings"]
-    assert (config["temperature"], config["max_new_tokens"]) == (1e-4, 16)

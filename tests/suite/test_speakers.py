@@ -2,8 +2,8 @@
 
 import pytest
 
-from sheets import command, save, table, written
-from sozo.data.errors import UserError
+from sentences import refused
+from sheets import HEADINGS, command, save, table, written
 from sozo.scoring.nouns import make_noun_checker
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
@@ -79,9 +79,9 @@ def test_newer_english_nouns():
 
 
 def test_an_unknown_name_is_refused_with_those_that_are_known():
-    with pytest.raises(UserError, match="jumandic-speakers"):
+    with refused("noun_checker: an unknown name"):
         make_noun_checker("speakers")
-    with pytest.raises(UserError, match="knows no English words"):
+    with refused("noun_checker: no English words"):
         DatSettings(language="en", noun_checker="jumandic-speakers")
 
 
@@ -104,60 +104,25 @@ def test_people_get_it_by_default_and_models_do_not():
 FREE = ["自由", "優しさ", "お茶", "犬", "法律", "海", "数学", "走る", "靴", "走る"]
 
 
-def test_page_and_paragraph_name_the_rule_what_it_refused_and_the_other_score(
-    tmp_path, monkeypatch, capsys
-):
-    rows = [
-        ["participant", "response"],
-        ["1", "、".join(FREE)],
-        ["2", "、".join(["自由", "走る", *FREE[3:7]])],
-    ]
-    file = save(tmp_path / "p.csv", table(rows))
+def test_the_other_score_stands_beside(tmp_path, monkeypatch, capsys):
+    file = save(tmp_path / "p.csv", table([HEADINGS, ["1", *FREE]]))
     monkeypatch.setattr("shutil.which", lambda command: None)
-    code, out, err = command(
-        monkeypatch, capsys, "people", file, "--output", tmp_path / "people"
-    )
-    assert (code, err) == (0, "")
-    out = " ".join(out.split())
-    one, _ = written(tmp_path / "people/scores.csv")
+
+    def row_of(name, *flags):
+        words = ("people", file, "--output", tmp_path / name, *flags)
+        code, _, err = command(monkeypatch, capsys, *words)
+        assert (code, err) == (0, "")
+        return written(tmp_path / name / "scores.csv")[0]
+
+    one = row_of("people")
     assert one["sozo_words"] == "自由、優しさ、お茶、犬、法律、海、数学"
     assert float(one["sozo_score"]) > 0
-    assert (one["sozo_other_score"], one["sozo_other_reason"]) == (
-        "",
-        "fewer_than_7_valid",
-    )
+    assert one["sozo_other_score"] == ""
+    assert one["sozo_other_reason"] == "fewer_than_7_valid"
     assert "jumandic-speakers" in one["sozo_scale"]
-    assert one["sozo_strict_reason"] == "format"
-    # Below the table and in the paragraph.
-    assert out.count("走る: not noun, 3") == 2
-    assert out.count("not to be compared") == 1
-    assert "jumandic-speakers (jumandic 1.0" in out
-    explicit = tmp_path / "paper"
-    code, out, err = command(
-        monkeypatch,
-        capsys,
-        "people",
-        file,
-        "--noun-checker",
-        "jumandic",
-        "--repeated-words",
-        "representative",
-        "--output",
-        explicit,
-    )
-    assert (code, err) == (0, "")
-    one, _ = written(explicit / "scores.csv")
+    assert one["sozo_strict_reason"] == "not_noun"
+    flags = ("--noun-checker", "jumandic", "--repeated-words", "representative")
+    one = row_of("paper", *flags)
     assert "(repeated_words: representative)" in one["sozo_scale"]
     assert one["sozo_score"] == ""
     assert float(one["sozo_other_score"]) > 0
-
-
-def test_the_strict_score_is_by_the_papers_rule(tmp_path, monkeypatch, capsys):
-    ten = ["自由", "犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気"]
-    rows = [["participant", *(f"word{k}" for k in range(1, 11))], ["1", *ten]]
-    file = save(tmp_path / "p.csv", table(rows))
-    command(monkeypatch, capsys, "people", file, "--output", tmp_path / "out")
-    (row,) = written(tmp_path / "out/scores.csv")
-    assert row["sozo_strict_reason"] == "not_noun"
-    assert float(row["sozo_score"]) > 0
-    assert float(row["sozo_other_score"]) > 0

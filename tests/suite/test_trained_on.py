@@ -8,7 +8,7 @@ import pytest
 from fakes import AXES, list_text
 from grpo_runs import ROOT, flags
 from once import answered, dat, targets, train
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.run import run_task
 from sozo.models.settings import GeneratorSettings
@@ -210,7 +210,7 @@ def test_a_measuring_run_of_before_goes_on(lipogram, mini, tmp_path):
         assert run_task(Lipogram(), generator, sampling, folder).metrics == whole
     edited(folder, model_sha256="0" * 64)
     unfinished()
-    with pytest.raises(UserError, match="from before the model's folder changed"):
+    with refused("run: the model's folder changed"):
         run_task(Lipogram(), generator, sampling, folder)
 
 
@@ -223,7 +223,5 @@ def test_word_targets_need_a_list_in_a_row_of_its_own(joined, tmp_path):
         "report_to": "none",
     }
     yaml = ["--config", str(ROOT / "recipes" / "tiny" / "sft-word-targets.yaml")]
-    with pytest.raises(
-        UserError, match="word_targets needs each answer in a row of its own"
-    ):
+    with refused("word_targets: packed rows"):
         parse(SftArguments, SftSettings, [*yaml, *flags(settings)])

@@ -6,8 +6,9 @@ import shutil
 
 import pytest
 
-from answer_tables import SCORES, refusal, table
+from answer_tables import table
 from finished_runs import dat_run
+from sentences import refused
 from sozo.eval.run import score_answers
 from sozo.training.selection import select_pairs, select_top
 from toy_task import Lipogram
@@ -17,51 +18,24 @@ pytestmark = pytest.mark.usefixtures("lipogram")
 
 def copies(folder):
     """Ways to name one table twice or thrice; its parts lie in FOLDER/answers."""
-    parts, (link, copy) = (
+    parts, link, copy = (
         folder / "answers",
-        (folder.with_name("link"), folder.with_name("copy")),
+        folder.with_name("link"),
+        folder.with_name("copy"),
     )
     link.symlink_to(folder)
     shutil.copytree(folder, copy)
     files = sorted(parts.glob("*.parquet"))
     return {
-        "twice": [folder, folder],
-        "thrice": [folder, folder, folder],
-        "with a slash": [folder, f"{folder}/"],
-        "with a dot": [folder, f"{folder.parent}/./{folder.name}"],
+        "thrice": [folder, os.path.relpath(folder), f"{folder}/"],
         "over the parent": [folder, f"{folder}/../{folder.name}"],
-        "relative": [folder, os.path.relpath(folder)],
-        "a link": [folder, link],
         "a link and its copy": [link, copy],
-        "the folder inside": [folder, parts],
-        "a copy": [folder, copy],
         "a part": [folder, files[0]],
-        "all parts": [folder, *files],
-        "parts twice": [*files, *files],
-        "inside, and a part": [parts, files[1]],
+        "parts twice": [parts, *files],
     }
 
 
-WAYS = (
-    *(
-        "twice",
-        "thrice",
-        "with a slash",
-        "with a dot",
-        "over the parent",
-        "relative",
-        "a link",
-        "a link and its copy",
-    ),
-    *(
-        "the folder inside",
-        "a copy",
-        "a part",
-        "all parts",
-        "parts twice",
-        "inside, and a part",
-    ),
-)
+WAYS = ("thrice", "over the parent", "a link and its copy", "a part", "parts twice")
 
 
 @pytest.fixture
@@ -85,11 +59,14 @@ def test_sft_s_answers_are_there_once_and_it_is_said(way, once, caplog, capsys):
         assert top.facts() == alone.facts()
         assert told(caplog, capsys)
         caplog.clear()
-    assert refusal(select_top, folders, 9)  # there are eight
+    with refused("selection: eight answers, not nine"):
+        select_top(folders, 9)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("rule", ["paper", "usable", "divpo"])
+@pytest.mark.parametrize(
+    ("rule", "way"),
+    [("paper", "a link and its copy"), ("usable", "a part"), ("divpo", "parts twice")],
+)
 def test_dpo_s_pairs_are_those_of_one_folder(rule, way, once, caplog, capsys):
     alone = select_pairs(once, 2, seed=0, rule=rule)
     said = told(caplog, capsys)
@@ -98,7 +75,6 @@ def test_dpo_s_pairs_are_those_of_one_folder(rule, way, once, caplog, capsys):
     pairs = select_pairs(folders, 2, seed=0, rule=rule)
     assert [side.facts() for side in pairs] == [side.facts() for side in alone]
     assert len(told(caplog, capsys).splitlines()) > len(said.splitlines())
-    assert refusal(select_pairs, folders, 5, seed=0, rule=rule)
 
 
 def test_a_finished_run_and_its_parts(tmp_path):
@@ -119,7 +95,6 @@ def test_a_table_and_its_longer_self(tmp_path):
         tmp_path / "longer", {f"{k:04d}": 0.5 + k / 100 for k in range(16)}, parts=2
     )
     assert select_top([first, longer], 16).facts() == select_top(longer, 16).facts()
-    assert refusal(select_top, [first, longer], 17)
     pairs, alone = (
         select_pairs(folders, 8, seed=1) for folders in ([longer, first], longer)
     )
@@ -137,21 +112,18 @@ def test_an_answer_that_was_scored_again_is_one_in_every_order(tmp_path):
 def test_a_prompt_does_not_count_double_in_the_shares(tmp_path):
     task = Lipogram()
     items = task.items()[:3]
-    first, second, third = (item.id for item in items)
-    rows = [(first, 4), (second, 4), (third, 4)]
     file = tmp_path / "a.jsonl"
     lines = [
-        {"item": item, "text": f"{item}の{k}"}
-        for item, number in rows
-        for k in range(number)
+        json.dumps({"item": item.id, "text": f"{item.id}の{k}"}) + "\n"
+        for item in items
+        for k in range(4)
     ]
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    file.write_text("".join(lines), "utf-8")
     whole = score_answers(task, file, tmp_path / "whole").folder
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines[:4]), "utf-8")
+    file.write_text("".join(lines[:4]), "utf-8")
     of_first = score_answers(task, file, tmp_path / "first").folder
     alone = select_top(whole, 6)
     assert select_top([whole, of_first], 6).facts() == alone.facts()
-    assert select_top([whole, whole], 6).facts() == alone.facts()
     assert [alone.prompts.count(item.prompt) for item in items] == [2, 2, 2]
 
 
@@ -173,35 +145,17 @@ def test_what_was_drawn_twice_stays_twice(tmp_path, caplog, capsys):
 
 
 def test_two_seeds_answers_of_one_id_both_stay(tmp_path, caplog, capsys):
-    ids = ["0-0", "0-1", "0-2", "0-3"]
-    one = table(
-        tmp_path / "one",
-        dict.fromkeys(ids, 0.5),
-        parts=1,
-        text=[f"一{k}" for k in range(4)],
-    )
-    two = table(
-        tmp_path / "two",
-        dict.fromkeys(ids, 0.4),
-        parts=1,
-        text=[f"二{k}" for k in range(4)],
-    )
-    assert select_top([one, two], 8).of == 8
-    pairs = select_pairs([one, two], 4, seed=0)
-    assert sorted(pairs.chosen.texts) == ["一0", "一1", "一2", "一3"]
-    assert sorted(pairs.rejected.texts) == ["二0", "二1", "二2", "二3"]
+    one = table(tmp_path / "one", {"0": 0.5, "1": 0.5}, parts=1, text=["甲", "乙"])
+    two = table(tmp_path / "two", {"0": 0.4, "1": 0.4}, parts=1, text=["丙", "丁"])
+    assert select_top([one, two], 4).of == 4
+    pairs = select_pairs([one, two], 2, seed=0)
+    assert sorted(pairs.chosen.texts) == sorted(["甲", "乙"])
+    assert sorted(pairs.rejected.texts) == sorted(["丙", "丁"])
     assert not told(caplog, capsys)
-
-
-def test_of_two_seeds_only_the_equal_answer_is_one(tmp_path):
-    one = table(
-        tmp_path / "one", {"0-0": 0.5, "0-1": 0.4}, parts=1, text=["同じ", "一"]
-    )
-    two = table(
-        tmp_path / "two", {"0-0": 0.5, "0-1": 0.3}, parts=1, text=["同じ", "二"]
-    )
-    top = select_top([one, two], 3)
-    assert (top.texts, top.of) == (["同じ", "一", "二"], 3)
+    # Of one id and text they are one.
+    three = table(tmp_path / "three", {"0": 0.5, "1": 0.3}, parts=1, text=["甲", "丁"])
+    top = select_top([one, three], 3)
+    assert (top.texts, top.of) == (["甲", "乙", "丁"], 3)
 
 
 def test_one_text_and_id_to_two_prompts_are_two_answers(tmp_path):
@@ -228,7 +182,8 @@ def test_unusable_and_empty_answers_are_one_too(tmp_path):
 def test_an_answer_twice_in_one_table_is_still_refused(tmp_path):
     folder = table(tmp_path, parts=1)
     shutil.copy(folder / "part-00000.parquet", folder / "part-00001.parquet")
-    assert "8" in refusal(select_top, folder, 1)
+    with refused("selection: an answer twice in one table"):
+        select_top(folder, 1)
 
 
 def test_the_facts_of_folders_that_share_nothing_are_as_before(tmp_path):
@@ -244,15 +199,3 @@ def test_the_facts_of_folders_that_share_nothing_are_as_before(tmp_path):
         "260c75b0dddf08ca",
         "25c4f8b75fff6e74",
     ]
-    assert set(select_top(one, 3).facts()) == {
-        *(
-            "answers",
-            "of",
-            "prompts",
-            "unusable",
-            "lowest_score",
-            "highest_score",
-            "sha256",
-        )
-    }
-    assert len(SCORES) == 8

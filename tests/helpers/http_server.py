@@ -72,8 +72,12 @@ class Running:
         self.client.close()
         self.journal.close()
 
-    def begin(self, body, key=None, path="/score"):
-        """A connection on which a request was sent; closing it is a client that leaves."""
+    def wait_for_leaving(self):
+        """Until the server has heard that who began has left, where nobody else is connected."""
+        wait_until(lambda: not self.server.server_state.connections)
+
+    def begin(self, body, key=None, path="/score", announced=None):
+        """A connection on which a request was sent, or its beginning; closing it is a client that leaves."""
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
         lines = [
             f"POST {path} HTTP/1.1",
@@ -81,7 +85,7 @@ class Running:
             "Content-Type: application/json",
         ]
         lines += [
-            f"Content-Length: {len(raw)}",
+            f"Content-Length: {announced or len(raw)}",
             *([f"Idempotency-Key: {key}"] if key else []),
         ]
         connection = socket.create_connection(("127.0.0.1", self.port))

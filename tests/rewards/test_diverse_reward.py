@@ -5,25 +5,20 @@ import json
 import math
 import pickle
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import diverse_worker
-from diverse_attacks import table
+import own_qualities
 from fakes import AXES, FakeNouns, axis_encoder, list_text
-from group_task import Spread
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.rewards import make_diverse_reward, make_placebo
 from sozo.rewards.dat import DatReward
-from sozo.rewards.task import TaskReward
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.tasks.task import Answer, Item
 from sozo.training.entries import Entry
-from two_ranks import run_ranks
 
 HOW = ("times", "divide")
 
@@ -67,7 +62,7 @@ def test_without_a_number_it_is_no_answer_of_the_group(how):
 
 
 def test_an_infinite_quality_is_an_error():
-    with pytest.raises(UserError, match="given_quality gave an infinite number"):
+    with refused("diverse: an infinite quality"):
         pay(["犬", "猫"], [1.0, math.inf])
 
 
@@ -139,19 +134,19 @@ def test_groups_are_prompts_and_not_the_last_turn_alone():
     assert pay(["犬", "猫", "犬", "犬"], prompts=prompts) == [1, 1, 0, 0]
 
 
-@pytest.mark.parametrize("sizes", [(4, 3), (4, 1), (4, 8, 6), (1, 2, 2)])
-def test_a_group_that_is_cut_is_an_error_that_says_how_to_set_the_batch(sizes):
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [((4, 1), "diverse: a group of one"), ((4, 8, 6), "diverse: a group is cut")],
+)
+def test_a_group_that_is_cut_is_an_error_that_says_how_to_set_the_batch(sizes, said):
     prompts = [str(k) for k, size in enumerate(sizes) for _ in range(size)]
-    match = "a group is cut.*generation_batch_size, over all processes, be a multiple"
-    with pytest.raises(UserError, match=match):
+    with refused(said):
         pay(["犬"] * len(prompts), prompts=prompts)
 
 
 def test_a_prompt_may_be_asked_in_several_rows():
     prompts = ["a"] * 4 + ["b"] * 2
     assert pay(["犬", "猫", "犬", "鳥", "犬", "猫"], prompts=prompts)[:1] == [2 / 3]
-    page = " ".join(PAGE.read_text("utf-8").split())
-    assert "may have a multiple of the answers of the one with the fewest" in page
 
 
 def slow(texts, quality, how, alike):
@@ -241,30 +236,6 @@ def test_any_order_split_and_batch_of_whole_groups(one, other, how, alike, draw,
     assert dict(zip(together, split, strict=True)) == together
 
 
-def test_two_processes_pay_what_one_pays(tmp_path):
-    steps = [
-        [[["a", "0"], ["b", "11"]], [["a", "0"], ["b", "4"], ["a", "6"], ["b", "22"]]],
-        [[], [["a", "0"], ["a", "9"]]],
-        [[["a", "1"]], [["a", "broken"]]],
-        [[["a", "1"]], [["a", "2"], ["b", "1"]]],
-    ]
-    ranks = run_ranks("diverse_worker.py", tmp_path, {"steps": steps})
-    for number, step in enumerate(steps[:2]):
-        prompts, texts = ([pair[k] for rank in step for pair in rank] for k in (0, 1))
-        for k, reward in enumerate(
-            [
-                make_diverse_reward(diverse_worker.length),
-                make_diverse_reward(TaskReward(Spread()), alike="ngram", how="divide"),
-            ]
-        ):
-            assert reward(prompts, texts) == ranks[0][number][k] + ranks[1][number][k]
-    assert ranks[0][2] == (
-        "RuntimeError: the DIVERSE reward failed on process 1: OSError: the disk is gone"
-    )
-    assert ranks[1][2] == "OSError: the disk is gone"
-    assert all("a group is cut" in rank[3] for rank in ranks)
-
-
 def dat_reward():
     return DatReward(lambda: DatScorer(FakeNouns(AXES), axis_encoder()))
 
@@ -296,12 +267,7 @@ def test_a_reward_of_sozos_is_asked_by_its_hooks_and_keeps_all_it_says():
     assert (told["quality"], told["diversity"]["how"]) == ("dat_reward", "times")
 
 
-def test_an_integration_asks_the_hooks_and_says_what_is_remembered():
-    reward = make_diverse_reward(diverse_worker.length)
-    reward(completions=["a", "b"])
-    scored = reward.alone([Item("", "?")], [Answer("", "", "犬と猫")])
-    assert [one.reward for one in reward.among(scored)] == [3]
-    # A completion without a key is not trained on, and enters no history.
+def test_a_completion_without_a_key_enters_no_history():
     reward = make_diverse_reward(dat_reward())
     answers = [Answer("", "", list_text(AXES[:10]))]
     key = b"k" * 16
@@ -309,13 +275,6 @@ def test_an_integration_asks_the_hooks_and_says_what_is_remembered():
         (scored,) = reward.alone([Item("", "?")], answers)
         (paid,) = reward.among([replace(scored, key=kept)])
         assert paid.duplicate == duplicate
-
-
-def test_what_a_task_scores_together_is_paid_among_the_same_answers():
-    texts = ["0", "2", "6", "6"]
-    worths = TaskReward(Spread())(["?"] * 4, texts)
-    paid = make_diverse_reward(TaskReward(Spread()), how="divide")(["?"] * 4, texts)
-    assert paid == [worths[0], worths[1], worths[2] / 2, worths[3] / 2]
 
 
 def test_the_log():
@@ -337,33 +296,32 @@ def test_the_log():
 
 
 @pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"alike": "meaning"}, "alike must be one of text, ngram, embedding, not"),
-        ({"how": "plus"}, "how must be one of times, divide, not"),
-        ({"threshold": 0.5}, "texts are equal or not: leave threshold out"),
-        ({"alike": "ngram", "threshold": 1.5}, "above 0 and at most 1, not 1.5"),
-        ({"alike": "ngram", "threshold": True}, "above 0 and at most 1"),
-        ({"quality": "sozo.rewards.make_dat_reward"}, "give quality_args"),
-        ({"quality": "fakes.nothing"}, "reward function fakes.nothing"),
-        ({"quality": 3}, "quality is no reward"),
-        ({"quality_args": {}}, "belong to a dotted path"),
-    ],
+    ("said", "options"),
+    {
+        "diverse: alike is unknown": {"alike": "meaning"},
+        "diverse: how is unknown": {"how": "plus"},
+        "diverse: a threshold of texts": {"threshold": 0.5},
+        "diverse: a threshold above 1": {"alike": "ngram", "threshold": 1.5},
+        "diverse: a threshold that is true": {"alike": "ngram", "threshold": True},
+        "diverse: arguments are missing": {"quality": "sozo.rewards.make_dat_reward"},
+        "diverse: there is no such quality": {"quality": "fakes.nothing"},
+        "diverse: quality is no reward": {"quality": 3},
+        "diverse: arguments of a function": {"quality_args": {}},
+    }.items(),
 )
-def test_a_mistake_is_told_before_anything_is_scored(options, match):
-    with pytest.raises(UserError, match=match) as raised:
+def test_a_mistake_is_told_before_anything_is_scored(said, options):
+    with refused(said):
         make_diverse_reward(**{"quality": given_quality} | options)
-    assert "\n" not in str(raised.value)
 
 
 def test_a_quality_of_ones_own_that_gives_too_few_values():
     reward = make_diverse_reward(lambda completions, **columns: [1.0])
-    with pytest.raises(UserError, match="gave 1 values for 2 completions"):
+    with refused("diverse: too few values"):
         reward(completions=["犬", "猫"])
 
 
 async def async_length(completions, **columns):
-    return diverse_worker.length(completions)
+    return own_qualities.length(completions)
 
 
 def test_an_async_quality_is_awaited_also_within_an_event_loop():
@@ -376,16 +334,12 @@ def test_an_async_quality_is_awaited_also_within_an_event_loop():
 
 
 def test_by_dotted_path_and_of_what_makes_one():
-    paths = [
-        make_diverse_reward("diverse_worker.length"),
-        make_diverse_reward(
-            "sozo.rewards.make_task_reward",
-            quality_args={"task": "sat", "measure": "sat/compliant"},
-        ),
-    ]
-    assert paths[0](completions=["犬", "犬と猫"]) == [1, 3]
-    assert paths[1].quality.__name__ == "sat_reward"
-    assert pickle.loads(pickle.dumps(paths[0]))(completions=["犬"]) == [1]
+    path = make_diverse_reward("own_qualities.length")
+    assert path(completions=["犬", "犬と猫"]) == [1, 3]
+    assert pickle.loads(pickle.dumps(path))(completions=["犬"]) == [1]
+    arguments = {"task": "sat", "measure": "sat/compliant"}
+    made = make_diverse_reward("sozo.rewards.make_task_reward", quality_args=arguments)
+    assert made.quality.__name__ == "sat_reward"
 
 
 def test_in_a_recipe(tmp_path):
@@ -400,51 +354,27 @@ def test_in_a_recipe(tmp_path):
         )
         return entry.rewards[0]
 
-    paid = reward(quality="diverse_worker.length", alike="ngram")
+    paid = reward(quality="own_qualities.length", alike="ngram")
     assert paid(completions=["犬", "犬と猫"]) == [1, 3]
     # As of a reward that stands alone, before a model is loaded.
-    with pytest.raises(UserError, match="of quality dumps takes no completions"):
+    with refused("diverse: a quality without completions"):
         reward(quality="json.dumps")
-    with pytest.raises(UserError, match="alike must be one of"):
-        reward(quality="diverse_worker.length", alike="word")
 
 
 def test_e5_keeps_no_vectors_of_a_long_training():
-    reward = make_diverse_reward(diverse_worker.length, alike="embedding")
+    reward = make_diverse_reward(own_qualities.length, alike="embedding")
     for _ in range(2):
         assert reward(completions=["犬が走る。", "犬が走る!"]) == [0, 0]
         assert len(reward.encoder._kept.matrix) == 0
 
 
 def test_by_e5_a_text_is_the_same_in_any_batch():
-    reward = make_diverse_reward(diverse_worker.length, alike="embedding")
+    reward = make_diverse_reward(own_qualities.length, alike="embedding")
     texts = ["犬が走る。", "A brick can hold a door open.", "海" * 40, "x"]
     together = reward._marks(texts)
     for text, mark in zip(texts, together, strict=True):
         assert (reward._marks([text])[0] == mark).all()
     assert (np.stack(reward._marks(texts[::-1])) == np.stack(together[::-1])).all()
-
-
-def rows(lines):
-    return {line.split(" | ")[0]: line.strip("| ").split(" | ")[1:] for line in lines}
-
-
-PAGE = Path(__file__).parents[2] / "docs/rewards.md"
-
-
-def test_the_page_says_what_attacks_are_paid():
-    said = rows(PAGE.read_text("utf-8").splitlines())
-    head, _, *lines = table(("text", "ngram"))
-    places = [said["| eight answers"].index(name) for name in rows([head]).popitem()[1]]
-    for name, numbers in rows(lines).items():
-        assert [said[name][place] for place in places] == numbers
-    assert said["| eight different answers"][:6] == ["1.00"] * 6
-    assert said["| eight equal answers"][:6] == ["0.00"] * 6
-
-
-@pytest.mark.slow
-def test_and_by_embeddings():
-    assert set(table()) <= set(PAGE.read_text("utf-8").splitlines())
 
 
 def test_a_placebo_deals_what_any_reward_pays_among_usable_answers():
@@ -456,22 +386,19 @@ def test_a_placebo_deals_what_any_reward_pays_among_usable_answers():
     prompts = ["one"] * 7
     paid = diverse(prompts, texts)
     dealt = set()
-    for seed in range(40):
+    for seed in range(20):
         placebo = make_placebo(diverse, seed=seed)
         got = placebo(prompts, texts)
         assert got[5:] == paid[5:] == [0.0, None]
         assert sorted(got[:5]) == sorted(paid[:5])
-        # As every process, and a resumed run, has it.
-        assert (
-            make_placebo(make_diverse_reward(quality), seed=seed)(prompts, texts) == got
-        )
         dealt.add(tuple(got[:5]))
-    assert len(dealt) > 20
+    assert len(dealt) > 10
     told = placebo.describe()
     assert told["quality"] == "quality"
-    assert told["placebo"] == {"of": "diverse_reward", "seed": 39}
-    assert placebo.asked is quality
-    # A function of one's own is called with what the trainer hands over, also two rewards further in.
+    assert told["placebo"] == {"of": "diverse_reward", "seed": 19}
+
+
+def test_a_function_of_ones_own_gets_what_the_trainer_hands_over_two_rewards_further_in():
     seen = []
 
     def watching(completions, trainer_state, **columns):
@@ -479,11 +406,13 @@ def test_a_placebo_deals_what_any_reward_pays_among_usable_answers():
         return [1.0] * len(completions)
 
     talk = [[{"role": "assistant", "content": "a"}]] * 2
-    make_placebo(make_diverse_reward(watching))(["?"] * 2, talk, trainer_state="state")
+    placebo = make_placebo(make_diverse_reward(watching))
+    placebo(["?"] * 2, talk, trainer_state="state")
+    assert placebo.asked is watching
     assert seen == [("state", talk)]
 
 
-@pytest.mark.parametrize("seed", [None, "7", 1.5, True, {1}])
+@pytest.mark.parametrize("seed", [None, "7", 1.5, True])
 def test_a_placebos_seed_is_a_whole_number(seed):
-    with pytest.raises(UserError, match="seed must be a whole number"):
+    with refused("placebo: a seed that is no whole number"):
         make_placebo(dat_reward(), seed=seed)

@@ -3,50 +3,34 @@
 import json
 import subprocess
 import sys
-from threading import Thread
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from documents import ROOT
 from integration_texts import FREE, OTHER, REWRITE, SETTINGS, STORY, TEN
-from integrations.texts import ASKED, TEMPLATES, cases
-from sozo.data.errors import UserError
+from integrations.texts import ASKED, cases
+from sentences import refused
 from sozo.rewards import make_dat_reward
 from sozo.rewards.integrations import lm_eval, verl
 from sozo.rewards.integrations.core import Integration, answer_in, open_integration
-from sozo.rewards.integrations.openrlhf import make_reward_func
-from sozo.rewards.reward import Reward
 from sozo.tasks import task_type
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.task import Answer
 
 
 @pytest.fixture(scope="module")
-def thousand():
+def drawn_and_paid():
     """The cases, and what the task and the reward say of the bare answers."""
-    drawn, task = cases(), Dat(Dat.Settings(**SETTINGS))
+    drawn, task = cases(200), Dat(Dat.Settings(**SETTINGS))
     answers = [Answer(str(k), "", case.answer) for k, case in enumerate(drawn)]
     rows = task.score([task.items()[0]] * len(drawn), answers)
     paid = make_dat_reward(**FREE)(completions=[case.answer for case in drawn])
     return drawn, rows, paid
 
 
-def test_the_thousand_are_of_all_kinds(thousand):
-    drawn, rows, _ = thousand
-    assert {row.reason for row in rows} == {
-        None,
-        "format",
-        "not_japanese",
-        "symbol",
-        "not_noun",
-        "repeated_word",
-    }
-    assert sum(row.reason is None for row in rows) > 400
-    assert cases(5) == drawn[:5] != cases(5, seed=1)
-
-
-def test_a_text_is_worth_what_its_answer_is(thousand):
-    drawn, rows, paid = thousand
+def test_a_text_is_worth_what_its_answer_is(drawn_and_paid):
+    drawn, rows, paid = drawn_and_paid
     integration = Integration("dat", **FREE)
     for texts, prompts in (
         ([case.output for case in drawn], None),
@@ -73,36 +57,6 @@ def test_a_text_is_worth_what_its_answer_is(thousand):
             [case.query for case in drawn], None, prompts, whole=True
         )
         assert [result.reward for result in results] == paid
-
-
-def test_verl_openrlhf_and_lm_eval_give_the_same(thousand):
-    drawn, rows, paid = thousand
-    doc = lm_eval.documents("dat", 1, SETTINGS, pretrained="m")["test"][0]
-    reward_func = make_reward_func("dat", **FREE)
-    for case, row, reward in zip(drawn, rows, paid, strict=True):
-        extra = {"index": 1, "num_turns": None}
-        by_verl = verl.compute_score(
-            data_source="x",
-            solution_str=case.output,
-            ground_truth="",
-            extra_info=extra,
-            task="dat",
-            **FREE,
-        )
-        assert by_verl == {
-            "score": reward,
-            "dat": row.values.get("dat"),
-            "reason": row.reason or "",
-        }
-        by_openrlhf = reward_func([case.query], [case.prompt], [""])
-        assert by_openrlhf == {
-            "rewards": [reward],
-            "scores": [row.values.get("dat", 0.0)],
-            "extra_logs": {"usable": [row.values["dat/usable"]], "duplicate": [0.0]},
-            "reasons": [row.reason],
-        }
-        scored = {"scored": row.values["dat/usable"], "reason": row.reason or ""}
-        assert lm_eval.process_results(doc, [case.output]) == {**row.values, **scored}
 
 
 @pytest.mark.parametrize(
@@ -134,16 +88,10 @@ def test_the_answer_in_a_text(text, prompts, answer):
     assert answer_in(text, prompts) == answer
 
 
-@pytest.mark.parametrize(
-    "text", ["犬", "はい。何?犬", "[INST] a [/INST]b[INST] c [/INST]犬"]
-)
+@pytest.mark.parametrize("text", ["はい。何?犬", "[INST] a [/INST]b[INST] c [/INST]犬"])
 def test_a_query_without_a_prompt_that_is_known_is_refused(text):
-    with pytest.raises(
-        UserError, match="no prompt that is known stands before the answer"
-    ):
+    with refused("integration: no prompt before the answer"):
         answer_in(text, ["何?"])
-    with pytest.raises(UserError, match="no prompt that is known"):
-        make_reward_func("dat", **SETTINGS)([text], ["何?"], [""])
 
 
 def test_each_integration_has_a_history_that_validation_does_not_fill():
@@ -176,34 +124,15 @@ def test_each_integration_has_a_history_that_validation_does_not_fill():
 
 
 def test_verl_keeps_one_integration_for_equal_settings():
-    assert (
-        open_integration("dat", **FREE)
-        is open_integration("dat", **dict(reversed(FREE.items())))
-        is not open_integration("dat")
-    )
-    integrations = []
-    threads = [
-        Thread(
-            target=lambda: integrations.append(
-                open_integration("sat", penalise_duplicates=True)
-            )
-        )
-        for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len({id(integration) for integration in integrations}) == 1
-    results = [
-        verl.compute_score("d", TEN, "", {"split": split}, **SETTINGS, scale=3.0)
-        for split in ("train", "test")
-    ]
-    assert [result["reason"] for result in results] == ["", ""]
-    assert (
-        verl.compute_score("d", TEN, "", None, **SETTINGS, scale=3.0)["reason"]
-        == "duplicate"
-    )
+    one = open_integration("dat", **FREE)
+    assert one is open_integration("dat", **dict(reversed(FREE.items())))
+    assert one is not open_integration("dat")
+    with ThreadPoolExecutor(8) as pool:
+        opened = [pool.submit(open_integration, "sat", scale=7.0) for _ in range(8)]
+    assert len({id(integration.result()) for integration in opened}) == 1
+    columns = ({"split": "train"}, {"split": "test"}, None)
+    told = [verl.compute_score("d", TEN, "", c, **SETTINGS, scale=3.0) for c in columns]
+    assert [one["reason"] for one in told] == ["", "", "duplicate"]
 
 
 def test_sat_is_paid_by_its_gate_and_measured_as_in_the_paper():
@@ -227,24 +156,10 @@ def test_sat_is_paid_by_its_gate_and_measured_as_in_the_paper():
 
 @pytest.mark.suite
 def test_a_task_of_items_that_do_not_all_pay():
-    task = task_type("sipen")()
-    item = next(
-        item
-        for item in task.items()
-        if task.score([item], [Answer("", item.id, "はい")])[0].values
-    )
-    (row,) = Integration("sipen").measure(["はい</s>"], [item.id])
-    assert row == task.score([item], [Answer("", item.id, "はい")])[0]
-    reasons = {
-        paid.reason
-        for paid in Integration("sipen").pay(
-            ["はい"] * len(task.items()), [i.id for i in task.items()]
-        )
-    }
-    assert reasons == {
-        None,
-        "no_value",
-    }  # not every item is a control, by which it is paid
+    ids = [item.id for item in task_type("sipen")().items()]
+    paid = Integration("sipen").pay(["はい</s>"] * len(ids), ids)
+    # Not every item is a control, by which it is paid.
+    assert {one.reason for one in paid} == {None, "no_value"}
 
 
 def test_a_task_of_ones_own(monkeypatch):
@@ -254,81 +169,36 @@ def test_a_task_of_ones_own(monkeypatch):
         ["さむい朝だった\nくるまが来ない\nらくだに乗った<|im_end|>"], ["sakura"]
     )
     assert row.values == {"acrostic": 1.0, "acrostic/length": 7.0}
-    with pytest.raises(
-        UserError,
-        match=r"say which item is answered: its id as item, or its columns \(word\)",
-    ):
+    with refused("integration: which item is answered"):
         Integration("acrostic").measure(["さむい朝だった"])
 
 
 @pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Integration("jcq"), "jcq: a judge scores its answers"),
-        (lambda: Integration("nosuch"), "there is no task nosuch"),
-        (
-            lambda: Integration("dat", noun_cheker="jumandic"),
-            "unknown setting: noun_cheker",
+    ("said", "make"),
+    {
+        "integration: a judge scores it": lambda: Integration("jcq"),
+        "integration: no such task": lambda: Integration("nosuch"),
+        "integration: no such setting": lambda: Integration("dat", noun_cheker="x"),
+        "integration: one text": lambda: Integration("dat").measure(TEN),
+        "integration: fewer texts than prompts": lambda: Integration("dat").pay(
+            [TEN], None, ["?", "?"]
         ),
-        (
-            lambda: Integration("dat").measure(None, prompts=["?"]),
-            "texts must be a list",
-        ),
-        (lambda: Integration("dat").measure(TEN), "texts must be a list"),
-        (
-            lambda: Integration("dat").pay([TEN], None, ["?", "?"]),
-            "2 prompts came with 1 texts",
-        ),
-        (lambda: make_reward_func("dat")(None, ["?"], [""]), "texts must be a list"),
-        (
-            lambda: Integration("sat").pay([REWRITE], ["nosuch"]),
-            r"its id as item, or its columns \(story\)",
-        ),
-        (
-            lambda: Integration("dat").pay([5]),
-            "a text or a conversation was expected, not 5",
-        ),
-        (
-            lambda: Integration("dat").pay([["?"]]),
-            "a text or a conversation was expected, not ",
-        ),
-        (
-            lambda: Integration("dat").pay([TEN], None, [None]),
-            "a text or a conversation was expected, not None",
-        ),
-        (
-            lambda: Integration("sat").pay([REWRITE], ["{"]),
-            "what was asked: Invalid JSON",
-        ),
-    ],
+        "integration: no such item": lambda: Integration("sat").pay([REWRITE], ["no"]),
+        "integration: no text": lambda: Integration("dat").pay([["?"]]),
+        "integration: no prompt": lambda: Integration("dat").pay([TEN], None, [None]),
+        "integration: asked in no JSON": lambda: Integration("sat").pay(["a"], ["{"]),
+    }.items(),
 )
-def test_what_cannot_be_meant_is_one_line(make, message):
-    with pytest.raises(UserError, match=message) as error:
+def test_what_cannot_be_meant_is_told(said, make):
+    with refused(said):
         make()
-    assert "\n" not in str(error.value)
-
-
-def test_a_reward_that_sees_the_group_is_refused_without_one(monkeypatch):
-    class Fresh(Reward):
-        def among(self, completions):
-            return completions
-
-    monkeypatch.setenv("SOZO_TASKS", "examples.task.Acrostic")
-    monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(
-        task_type("acrostic"), "reward", lambda self: Fresh("f", "f"), raising=False
-    )
-    with pytest.raises(UserError, match="its reward looks at all answers to a prompt"):
-        Integration("acrostic").pay(["はい"], ["sakura"])
 
 
 @pytest.mark.suite
 def test_a_measure_of_answers_judged_together_is_refused():
-    with pytest.raises(UserError, match="its answers are judged together"):
-        Integration("hivemind").measure(["はい"], ["food"])
-    with pytest.raises(UserError, match="its answers are judged together"):
+    with refused("integration: judged together"):
         lm_eval.documents("hivemind")
-    with pytest.raises(UserError, match="looks at all answers to a prompt"):
+    with refused("integration: sentences without groups"):
         Integration("sentences").pay([])
 
 
@@ -341,14 +211,7 @@ def test_texts_that_a_model_only_reads_are_asked_nowhere():
     assert row.values["general"] == 0
 
 
-def test_a_prompt_in_a_template_of_the_models_is_recognised():
-    for template, end in TEMPLATES:
-        query = template.format(ASKED) + TEN + end
-        assert answer_in(query, [ASKED]).strip() == TEN
-        assert answer_in(query, [template.format(ASKED)]).strip() == TEN
-
-
-def test_an_integration_imports_no_other_tool():
+def test_rewards_and_integrations_import_nothing_heavy_and_no_other_tool():
     heavy = {
         "verl",
         "openrlhf",
@@ -358,16 +221,17 @@ def test_an_integration_imports_no_other_tool():
         "torch",
         "transformers",
         "pyarrow",
+        "sentence_transformers",
+        "openai",
+        "pyknp",
+        "fugashi",
+        "spacy",
+        "trl",
     }
-    modules = (
-        f"sozo.rewards.integrations.{tool}" for tool in ("verl", "lm_eval", "openrlhf")
-    )
-    code = f"import sys, {', '.join(modules)}; "
-    done = subprocess.run(
-        [sys.executable, "-c", f"{code}print(sorted({heavy} & set(sys.modules)))"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    tools = ("verl", "lm_eval", "openrlhf")
+    modules = ", ".join(f"sozo.rewards.integrations.{tool}" for tool in tools)
+    code = f"import sys, {modules}; from sozo.rewards import make_dat_reward as make"
+    code += f"; make(); print(sorted({heavy} & set(sys.modules)))"
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -8,6 +8,7 @@ import sqlite3
 import pytest
 
 from http_server import Running, score
+from sentences import refused
 from sozo.data.errors import UserError
 from sozo.rewards.integrations import journal as journal_module
 from sozo.rewards.integrations.core import Integration
@@ -26,22 +27,12 @@ def folder(tmp_path):
     return tmp_path / "j"
 
 
-def refused(folder):
-    """The line by which it is refused; nothing is written, and nothing comes beside it."""
+def left_alone(folder, said):
+    """It is refused; nothing is written, and nothing comes beside it."""
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    with pytest.raises(UserError) as caught:
+    with refused(said):
         Journal(folder, ABOUT)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
-
-
-def test_what_was_kept_is_found(folder):
-    assert [path.name for path in folder.iterdir()] == ["journal.sqlite"]
-    journal = Journal(folder, ABOUT)
-    assert journal.find("key 7") == ("d" * 64, b"reply 7 " * 50)
-    assert len(journal.seen()) == 100
-    journal.close()
 
 
 @pytest.mark.parametrize("size", [1, 4096])
@@ -66,44 +57,66 @@ def test_overwritten_bytes_are_found_or_change_nothing(folder, size):
     assert found >= (30 if size == 1 else 58)
 
 
-@pytest.mark.parametrize("left", [0, 50, 4096, 20_000])
-def test_a_file_that_was_cut_is_refused(folder, left):
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        (0, "journal: empty"),
+        (50, "journal: another reward"),
+        (20_000, "journal: damaged"),
+    ],
+)
+def test_a_file_that_was_cut_is_refused(folder, left, said):
     os.truncate(folder / "journal.sqlite", left)
-    line = refused(folder)
-    assert "empty" in line if left == 0 else "journal" in line
+    left_alone(folder, said)
 
 
-def test_another_program_s_database_is_refused_and_left_alone(tmp_path):
-    for k, script in enumerate(
-        [
-            "CREATE TABLE a (b)",
-            "CREATE TABLE replies (name, digest, reply, at); CREATE TABLE seen (key)",
-            "CREATE TABLE a (b); PRAGMA user_version = 7",
-            "PRAGMA journal_mode = WAL; CREATE TABLE a (b)",
-        ]
-    ):
-        folder = tmp_path / str(k)
-        folder.mkdir()
-        other = sqlite3.connect(folder / "journal.sqlite")
-        other.executescript(script)
-        other.close()
-        refused(folder)
-    folder = tmp_path / "text"
-    folder.mkdir()
-    (folder / "journal.sqlite").write_text("mine " * 99)
-    assert "no journal" in refused(folder)
-    (folder / "journal.sqlite").unlink()
-    (folder / "journal.sqlite").mkdir()
-    with pytest.raises(UserError, match="no file"):
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("CREATE TABLE replies (name); CREATE TABLE seen (key)", "journal: no journal"),
+        ("CREATE TABLE a (b); PRAGMA user_version = 7", "journal: another reward"),
+        ("PRAGMA journal_mode = WAL; CREATE TABLE a (b)", "journal: no journal"),
+    ],
+)
+def test_another_program_s_database_is_refused_and_left_alone(script, said, tmp_path):
+    other = sqlite3.connect(tmp_path / "journal.sqlite")
+    other.executescript(script)
+    other.close()
+    left_alone(tmp_path, said)
+
+
+def test_what_is_not_ours_is_left_alone(tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("mine " * 999)
+    for name in ("journal.sqlite", "journal.sqlite-journal"):
+        (tmp_path / f"to {name}").mkdir()
+        (tmp_path / f"to {name}" / name).symlink_to(precious)
+        with refused("journal: a link"):
+            Journal(tmp_path / f"to {name}", ABOUT)
+    for name, said in ("text", "journal: no journal"), ("folder", "journal: no file"):
+        (tmp_path / name).mkdir()
+        file = tmp_path / name / "journal.sqlite"
+        file.write_text("mine " * 99) if name == "text" else file.mkdir()
+        with refused(said):
+            Journal(tmp_path / name, ABOUT)
+    for folder in (precious, precious / "under"):
+        with refused("journal: no folder"):
+            Journal(folder, ABOUT)
+    assert precious.read_text() == "mine " * 999
+
+
+def test_a_journal_has_one_server_and_one_reward(folder):
+    journal = Journal(folder, ABOUT)
+    with refused("journal: another server has it"):
         Journal(folder, ABOUT)
-
-
-def moved(file):
-    file.rename(file.with_name("old"))
+    journal.close()
+    with refused("journal: another reward"):
+        Journal(folder, ABOUT | {"scale": 2.0})
+    Journal(folder, ABOUT).close()
 
 
 def moved_and_another_put_there(file):
-    moved(file)
+    file.rename(file.with_name("old"))
     shutil.copy(file.with_name("old"), file)
 
 
@@ -121,13 +134,9 @@ def removed(file):
     file.unlink()
 
 
-def folder_moved(file):
-    file.parent.rename(file.parent.with_name("elsewhere"))
-
-
 @pytest.mark.parametrize(
     "harm",
-    [moved, moved_and_another_put_there, emptied, overwritten, removed, folder_moved],
+    [moved_and_another_put_there, emptied, overwritten, removed],
 )
 def test_harm_while_it_serves_pays_nobody_and_is_told(harm, tmp_path, monkeypatch):
     monkeypatch.setenv("SOZO_TASKS", "http_server.Letters")
@@ -137,13 +146,9 @@ def test_harm_while_it_serves_pays_nobody_and_is_told(harm, tmp_path, monkeypatc
         assert client.get("/health").json()["journal"] is None
         harm(tmp_path / "j" / "journal.sqlite")
         for key, text in ("one", "ab"), ("two", "cd"):
-            told = client.post(
-                "/score",
-                json={"completions": [text]},
-                headers={"idempotency-key": key},
-            )
+            body, header = {"completions": [text]}, {"idempotency-key": key}
+            told = client.post("/score", json=body, headers=header)
             assert told.status_code == 503
-            assert "journal" in told.json()["error"]
         health = client.get("/health")
         assert health.status_code == 503
         assert "journal" in health.json()["journal"]
@@ -162,7 +167,6 @@ def test_keys_go_by_their_order_and_not_by_a_clock(monkeypatch, tmp_path):
     assert journal.find("key 2") == ("d", b"again")
     assert journal.find("key 3") is None
     assert len(journal.seen()) == 5  # the history stays
-    assert "time" not in vars(journal_module)
     journal.close()
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from fakes import FakeJudge
 from judge_server import completion, serving
-from sozo.data.errors import UserError
+from sentences import refused, says
 from sozo.rewards import make_judge_reward, make_placebo
 from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.judges.ledger import Ledger, read_judgements
@@ -64,22 +64,7 @@ def test_the_mean_of_the_criteria_or_one_of_them_is_paid(tmp_path):
     reward = make_judge_reward(judge=judge, ledger=tmp_path / "j.jsonl", scale=2.0)
     paid, metrics, extra = rewarded(reward, ["問い一", "問い一\n"], ["甲", "乙"])
     assert paid == [7.0, 3.0]
-    assert metrics == {
-        "judge/mean": 2.5,
-        "judge/failed_share": 0.0,
-        "judge/status/ok": 2,
-        **{
-            f"judge/status/{status}": 0
-            for status in (
-                "in_prose",
-                "unparseable",
-                "refused",
-                "truncated",
-                "api_error",
-                "empty",
-            )
-        },
-    }
+    assert (metrics["judge/mean"], metrics["judge/failed_share"]) == (2.5, 0.0)
     assert extra["judge_status"] == ["ok", "ok"]
     assert extra["judge_scores"][1] == {
         "fluency": 1,
@@ -150,19 +135,14 @@ def test_a_failed_judgement_is_worth_what_its_group_is(tmp_path):
     assert paid == [3.5, 3.5, 1.5, 3.5, 2.5, None, 2.5, None]
     assert metrics["judge/failed_share"] == 5 / 8
     assert metrics["judge/mean"] == pytest.approx((3.5 + 1.5 + 3.5) / 3)
-    counts = {
-        name.removeprefix("judge/status/"): n
-        for name, n in metrics.items()
-        if name.startswith("judge/status/")
-    }
-    assert counts == {
-        "ok": 3,
-        "in_prose": 0,
-        "unparseable": 1,
-        "refused": 1,
-        "truncated": 1,
-        "api_error": 2,
-        "empty": 0,
+    assert {name: n for name, n in metrics.items() if "status" in name} == {
+        "judge/status/ok": 3,
+        "judge/status/in_prose": 0,
+        "judge/status/unparseable": 1,
+        "judge/status/refused": 1,
+        "judge/status/truncated": 1,
+        "judge/status/api_error": 2,
+        "judge/status/empty": 0,
     }
     assert extra["judge_status"][1] == "refused"
     assert extra["judge_scores"][1] is None
@@ -226,10 +206,10 @@ def test_the_budget_is_for_the_whole_run(tmp_path):
     first(["問い"] * 5, list("七八九十百"))
     # With 4.4 spent, another one could end at 5.4; what was judged before costs nothing.
     assert first(["問い"], ["一"]) == [3.5]
-    with pytest.raises(UserError, match="could bring the cost above 5; allow more"):
+    with refused("judge reward: above the budget"):
         first(["問い"], ["千"])
     first.close()
-    with pytest.raises(UserError, match="could bring the cost above 5"):
+    with refused("judge reward: above the budget"):
         reward()(["問い"], ["千"])
 
 
@@ -246,10 +226,7 @@ def test_failures_that_are_the_rule_end_the_run(tmp_path):
     # Nine of ten failed, but ten are too few; with the next ten more than half of the last twenty did.
     first = reward("a")
     assert first(["問い"] * 10, answers(9, 1)) == [3.5] * 10
-    with pytest.raises(
-        UserError,
-        match=r"11 of the last 20 judgements failed \(2 unparseable just now\)",
-    ):
+    with refused("judge reward: most judgements fail"):
         first(["問い"] * 10, answers(2, 8, 20))
     # Half is not yet more than half.
     assert reward("b")(["問い"] * 20, answers(10, 10)) == [3.5] * 20
@@ -281,15 +258,12 @@ def test_the_benchmarks_questions_are_refused_and_the_trial_questions_are_not(
         ("答えよ。\n箱の使い方を 10個。", None),
         ("?", "箱の使い方を10個。"),
     ):
-        with pytest.raises(
-            UserError, match="questions of the JCQ benchmark, such as '箱の使い方を"
-        ) as caught:
+        with refused("jcq: trains on the benchmark"):
             reward([prompt], ["答え"], question=[question])
-        assert "\n" not in str(caught.value)
     assert len(judge.asked) == 35
     items = Jcq().Settings(trial=True)
     Jcq(items).refuse_training(Jcq(items).items())
-    with pytest.raises(UserError, match="JCQ benchmark"):
+    with refused("jcq: trains on the benchmark"):
         Jcq.refuse_training([Item("1", "ほか"), Item("2", "箱の使い方を10個。")])
 
 
@@ -312,39 +286,42 @@ def test_a_rubric_of_ones_own(tmp_path):
     ] == [{"fun": 70}, {"fun": 100}]
 
 
-def test_mistakes_are_one_line(tmp_path, monkeypatch):
-    for how, message in (
-        (
-            {"rubric": "jcq-v2"},
-            "there is no rubric jcq-v2; there are jcq-v1, jcq-v1-guarded-2, sat-v1",
-        ),
-        ({"criterion": "fun"}, "jcq-v1 has no criterion fun; it has fluency"),
-        ({"judge_modle": "x"}, "unknown setting: judge_modle"),
-        ({"judge_prompt": "jcq-v1-guarded-2"}, "give the reward a rubric"),
-        ({"judge_price_in": 1.0}, "judge_price_in and judge_price_out go together"),
-    ):
-        with pytest.raises(UserError, match=message):
-            make_judge_reward(ledger=tmp_path / "j", **how)
+@pytest.mark.parametrize(
+    ("said", "how"),
+    {
+        "judge reward: no such rubric": {"rubric": "jcq-v2"},
+        "judge reward: no such criterion": {"criterion": "fun"},
+        "judge reward: no such setting": {"judge_modle": "x"},
+        "judge reward: a prompt is a rubric": {"judge_prompt": "jcq-v1-guarded-2"},
+        "judge reward: half a price": {"judge_price_in": 1.0},
+    }.items(),
+)
+def test_settings_that_cannot_be_meant_are_refused(said, how, tmp_path):
+    with refused(said):
+        make_judge_reward(ledger=tmp_path / "j", **how)
+
+
+@pytest.mark.parametrize(
+    ("said", "how"),
+    {
+        "judge reward: a budget without a price": {"max_cost": 1.0},
+        "judge reward: loads no model": {"judge_backend": "transformers"},
+        "judge reward: no such backend": {
+            "make_judge": "sozo.models.judges.make_judge",
+            "judge_backend": "mlx",
+        },
+    }.items(),
+)
+def test_a_judge_that_cannot_be_asked_is_refused(said, how, tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    with pytest.raises(UserError, match="max_cost needs the price"):
-        make_judge_reward(ledger=tmp_path / "j", max_cost=1.0).describe()
-    with pytest.raises(UserError, match="rewards cannot load a model"):
-        make_judge_reward(
-            ledger=tmp_path / "j", judge_backend="transformers"
-        ).describe()
-    how = {"make_judge": "sozo.models.judges.make_judge", "judge_backend": "mlx"}
-    with pytest.raises(
-        UserError, match="judge_backend must be openai, transformers or vllm, not mlx"
-    ):
+    with refused(said):
         make_judge_reward(ledger=tmp_path / "j", **how).describe()
-    # Another run's ledger.
-    with (
-        Ledger(tmp_path / "j", ()),
-        pytest.raises(UserError, match="another process is judging into it"),
-    ):
-        make_judge_reward(judge=FakeJudge(lambda _: GOOD), ledger=tmp_path / "j")(
-            ["問い"], ["甲"]
-        )
+
+
+def test_another_runs_ledger_is_refused(tmp_path):
+    reward = make_judge_reward(judge=FakeJudge(lambda _: GOOD), ledger=tmp_path / "j")
+    with Ledger(tmp_path / "j", ()), refused("judge reward: another judges into it"):
+        reward(["問い"], ["甲"])
 
 
 def test_rewards_of_one_run_share_a_ledger(tmp_path):
@@ -441,20 +418,11 @@ def test_two_processes_pay_what_one_pays_and_ask_once(tmp_path, judging):
             == extra["judge_status"]
         )
     assert second["rewards"][2][0] is None
-    # Resumed, they ask nothing and pay the same.
-    before = len(asked)
-    assert run_two(tmp_path, url) == [first, second]
-    assert len(asked) == before
 
 
 def test_what_ends_judging_ends_every_process(tmp_path, judging):
     url, asked = judging
     first, second = run_two(tmp_path, url, prices=[0.0, 1e6], max_cost=1.0)
-    message = "UserError: judging ended: the next request could bring the cost above 1; allow more"
     assert first["error"] == second["error"]
-    assert first["error"].startswith(message)
+    assert says("judge reward: ended in every process", first["error"])
     assert asked == []
-    (tmp_path / "j.jsonl").write_text("else\n")
-    first, second = run_two(tmp_path, url)
-    assert "line 1: is no judgement" in first["error"]
-    assert first["error"] == second["error"]

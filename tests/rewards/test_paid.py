@@ -6,7 +6,7 @@ import pytest
 
 from fakes import list_text
 from sent_by_others import HACKS
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.rewards import make_dat_distance, make_dat_reward
 
 SCORER = {"noun_checker": "jumandic", "embedding_model": "ja-ginza"}
@@ -60,5 +60,5 @@ def test_a_list_is_seen_as_list_or_set():
 def test_sets_are_seen_by_the_distance_too_and_other_words_are_refused():
     reward = make_dat_distance(**SCORER, seen_as="set")
     assert reward(completions=[list_text(ONE), list_text(ONE[::-1])])[1] == 0.0
-    with pytest.raises(UserError, match="seen_as must be one of list, set"):
+    with refused("dat reward: seen_as is unknown"):
         make_dat_reward(**SCORER, seen_as="words")

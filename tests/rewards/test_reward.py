@@ -1,9 +1,6 @@
 """The reward function: what it pays, what it logs, and what it survives."""
 
-import json
 import pickle
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -11,19 +8,15 @@ import pytest
 
 from fakes import AXES, FakeNouns, axis_encoder, list_text
 from reward_calls import CALLS
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.rewards import (
     Reward,
     dat_reward,
     make_dat_reward,
-    make_dat_usable,
-    make_judge_reward,
-    make_sat_reward,
     make_task_reward,
 )
 from sozo.rewards.dat import DatReward
 from sozo.rewards.task import reward_of, reward_options
-from sozo.scoring.final_text import completion_text
 from sozo.scoring.measure import Measure
 from sozo.tasks.dat.instruments import DIVERSITY, FLEXIBILITY, PARTS
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
@@ -62,32 +55,6 @@ def test_scale_no_duplicate_penalty_and_what_was_scored():
     ]
     usable = (list_text(TEN), TEN, 1.0, None, False, 1.0)
     assert last == [usable, ("x", None, None, "format", False, 0.0), usable]
-
-
-@pytest.mark.parametrize(
-    ("content", "text"),
-    [
-        ("1. 犬", "1. 犬"),
-        ([{"type": "text", "text": "1. "}, {"type": "text", "text": "犬"}], "1. 犬"),
-        ([{"type": "image"}, {"type": "text", "text": "犬"}], "犬"),
-        (None, ""),
-    ],
-)
-def test_the_text_of_a_completion(content, text):
-    assert (
-        completion_text(
-            [
-                {"role": "user", "content": "?"},
-                {"role": "assistant", "content": content},
-            ]
-        )
-        == text
-    )
-    assert (
-        completion_text([{"role": "assistant", "tool_calls": []}])
-        == completion_text([])
-        == ""
-    )
 
 
 def test_logged_metrics():
@@ -190,25 +157,6 @@ def test_pickles_with_its_history_but_without_its_scorer():
     )
 
 
-def test_a_resumed_run_pays_as_an_unbroken_one():
-    steps = [
-        [list_text(TEN), "x"],
-        [list_text(SHIFTED), list_text(TEN)],
-        [list_text(SHIFTED), list_text(AXES[2:])],
-    ]
-    unbroken = DatReward(build)
-    expected = [unbroken(completions=step) for step in steps]
-    assert expected == [[10.0, 0.0], [10.0, 0.0], [0.0, 10.0]]
-
-    killed = DatReward(build)
-    killed(completions=steps[0])
-    state = json.loads(json.dumps(killed.state()))
-    killed(completions=steps[1])  # after the checkpoint: lost, and done again
-    resumed = DatReward(build)
-    resumed.restore(state)
-    assert [resumed(completions=step) for step in steps[1:]] == expected[1:]
-
-
 @pytest.fixture
 def served(monkeypatch):
     """An endpoint that embeds: it is known by the vectors of three words."""
@@ -267,25 +215,6 @@ def test_the_ready_made_reward_has_the_default_settings():
     assert description["embedding_model"] == "ja-ginza"
 
 
-def test_importing_rewards_is_cheap():
-    heavy = {
-        "torch",
-        "transformers",
-        "pyarrow",
-        "sentence_transformers",
-        "openai",
-        "pyknp",
-        "fugashi",
-        "spacy",
-        "trl",
-    }
-    code = f"import sys, sozo.rewards; sozo.rewards.make_dat_reward(); print(sorted({heavy} & set(sys.modules)))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "[]\n"
-
-
 # Any task's measure
 
 
@@ -308,21 +237,11 @@ def test_a_tasks_measure_is_a_reward(tmp_path):
         "reason": [None, "format"],
         "duplicate": [False, False],
     }
-    assert metrics.pop("dat/seconds") > 0
-    assert metrics == {
-        "dat/usable": 0.5,
-        "dat/score": 0.5,
-        "dat/duplicate_share": 0.0,
-        "dat/reason/format": 0.5,
-    }
+    assert (metrics["dat/score"], metrics["dat/reason/format"]) == (0.5, 0.5)
     assert reward.describe()["measure"] == "dat/usable"
-    with pytest.raises(
-        UserError, match="dat has no measure usable; it has dat, dat/usable"
-    ):
+    with refused("task reward: no such measure"):
         make_task_reward("dat", "usable")
-    with pytest.raises(
-        UserError, match=r"unknown setting: noun_check \(did you mean noun_checker\?\)"
-    ):
+    with refused("task reward: no such setting"):
         make_task_reward("dat", noun_check="jumandic")
 
 
@@ -330,8 +249,7 @@ def test_a_dataset_without_a_tasks_column_is_one_line(monkeypatch):
     monkeypatch.setenv("SOZO_TASKS", "examples.task.Acrostic")
     reward, text = make_task_reward("acrostic"), "さむい朝だった\n空を見あげた"
     assert reward(["?"], [text], word=["さく"]) == [0.5]
-    message = "^the reward of acrostic: needs the dataset's column word, .*; its columns are: letters$"
-    with pytest.raises(UserError, match=message):
+    with refused("task reward: no such column"):
         reward(["?"], [text], letters=["さく"])
 
 
@@ -368,7 +286,7 @@ def test_a_tasks_reward_is_its_own_or_sozos_or_its_first_measure():
         name = "mine"
 
     assert reward_options(Silent) is None
-    with pytest.raises(UserError, match="silent: no answer is worth anything alone"):
+    with refused("task reward: worth nothing alone"):
         reward_of(Silent())
     assert reward_of(Measured(), scale=4.0)(["?"], ["x"]) == [2.0]
     assert reward_options(Generous) == {"bonus"}
@@ -436,29 +354,11 @@ def test_duplicates_answer_the_same_prompt_with_the_same_text():
 
 
 @pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize(
-    "integration",
-    ["dat", "sat", "usable", "judge", "task", "module"],
-)
-def test_a_call_that_cannot_be_meant_says_how_it_is_called(integration, call, tmp_path):
-    integrations = {
-        "dat": lambda: DatReward(build),
-        "sat": make_sat_reward,
-        "usable": make_dat_usable,
-        "judge": lambda: make_judge_reward(
-            "sat-v1", ledger=tmp_path / "judged.jsonl", judge_model="j"
-        ),
-        "task": lambda: make_task_reward("sat", "sat/compliant"),
-        "module": lambda: dat_reward,
-    }
+def test_a_call_that_cannot_be_meant_says_how_it_is_called(call):
     words, named = CALLS[call]
-    with pytest.raises(
-        UserError,
-        match=r"reward\(completions=\[text, \.\.\.\]\)|a text or a conversation was expected, not ",
-    ):
-        integrations[integration]()(*words, **named)
+    with refused(f"a reward is called with {call}"):
+        DatReward(build)(*words, **named)
 
 
 def test_no_completions_of_this_process_are_no_mistake():
     assert DatReward(build)(prompts=[], completions=[]) == []
-    assert DatReward(build)(completions=[]) == []

@@ -6,7 +6,7 @@ import pytest
 
 from fakes import FakeEncoder
 from sat_attacks import ADAPTIVE, cases
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.rewards import make_sat_reward
 from sozo.rewards.sat import SatReward
 from sozo.tasks.sat.gate import Gate, GateReason, distinct_share, kana_share, read_prose
@@ -26,18 +26,6 @@ def pay(reward, case, texts):
     return reward(completions=list(texts), story=[case.text] * len(texts))
 
 
-def test_the_stories_are_none_of_the_benchmarks():
-    packaged = {story.text for story in load_stories()} | {
-        story.title for story in load_stories()
-    }
-    assert not {case.text for case in cases()} & packaged
-    assert not {case.title for case in cases()} & packaged
-    assert [case.part for case in cases()] == ["set"] * 5 + ["report"] * 5
-    assert all(
-        200 <= len(case.text) <= 400 and len(case.rewrites) >= 2 for case in cases()
-    )
-
-
 @pytest.mark.parametrize("case", REPORTED, ids=lambda case: case.id)
 def test_attacks_are_paid_nothing_and_honest_rewrites_something(reward, case):
     honest = pay(reward, case, case.rewrites.values())
@@ -55,23 +43,6 @@ def test_attacks_are_paid_nothing_and_honest_rewrites_something(reward, case):
     )
     assert paid == dict.fromkeys(ATTACKS, 0.0)
     assert max(paid.values()) < min(value for value in honest if value)
-
-
-def test_distance_alone_would_pay_the_attacks(reward):
-    scorer, _ = reward.tools
-    off_topic = [
-        name for name in ATTACKS if name.startswith(("off topic", "rare words"))
-    ]
-    for case in REPORTED:
-        texts = [*case.rewrites.values(), *(case.attacks[name] for name in off_topic)]
-        distances = [
-            distance for distance, _ in scorer.compare([case.text] * len(texts), texts)
-        ]
-        honest, attacks = (
-            distances[: len(case.rewrites)],
-            distances[len(case.rewrites) :],
-        )
-        assert max(attacks) > max(honest)
 
 
 def test_the_rule_that_stops_each_attack():
@@ -175,7 +146,7 @@ def test_what_is_paid_and_logged_by_hand():
     assert reward.__name__ == "sat_reward"
     # A text without a vector is not paid, and another story's rewrite is no duplicate.
     assert numbered(True)(completions=["無い"], story=["鶴の話。"]) == [0.0]
-    with pytest.raises(UserError, match="the dataset's column story"):
+    with refused("sat reward: no story"):
         reward(completions=["違う"], story=[None])
 
 
@@ -197,9 +168,9 @@ def test_a_reward_is_configured_and_described(tmp_path):
     stories = tmp_path / "s.jsonl"
     stories.write_text('{"id": "1", "text": "駅前の猫が社長になった。"}\n', "utf-8")
     assert len(make_sat_reward(stories=str(stories)).tools[1]._tales) == 114
-    with pytest.raises(UserError, match="give min_length <= max_length"):
+    with refused("sat reward: lengths the wrong way round"):
         make_sat_reward(min_length=500, max_length=300)
-    with pytest.raises(UserError, match="unknown setting"):
+    with refused("sat reward: no such setting"):
         make_sat_reward(encoder="x")
-    with pytest.raises(UserError, match="column story"):
+    with refused("sat reward: no column story"):
         make_sat_reward()(completions=["犬"])

@@ -1,19 +1,18 @@
 """`sozo serve`: the integrations' core over HTTP."""
 
+import json
 import subprocess
 import sys
-import time
-from threading import Thread
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
 import httpx2
 import pytest
 
-import warm
-from http_server import MOST_BYTES, Running, free_port, score
-from integration_texts import FREE, OTHER, REWRITE, SETTINGS, STORY, TEN
-from integrations.texts import cases
+from http_server import JSON, MOST_BYTES, Running, free_port, score
+from integration_texts import OTHER, REWRITE, SETTINGS, STORY, TEN
+from sentences import says
 from sozo.data.errors import UserError
-from sozo.rewards import make_dat_reward
 from sozo.rewards.integrations.core import Integration
 
 
@@ -23,30 +22,6 @@ def client():
         yield client
 
 
-def test_a_thousand_texts_are_paid_as_by_the_reward():
-    drawn = cases()
-    with Running(Integration("dat", **FREE)) as client:
-        by_http = score(client, completions=[case.output for case in drawn])
-        by_openrlhf = score(
-            client,
-            query=[case.query for case in drawn],
-            prompts=[case.prompt for case in drawn],
-            labels=[""] * len(drawn),
-        )
-    reward = make_dat_reward(**FREE)
-    assert (
-        by_http["rewards"]
-        == by_openrlhf["rewards"]
-        == reward(completions=[case.answer for case in drawn])
-    )
-    assert by_http["scores"] == [completion.score for completion in reward.last]
-    assert (
-        by_http["reasons"]
-        == by_openrlhf["reasons"]
-        == [completion.reason for completion in reward.last]
-    )
-
-
 def test_all_clients_share_one_history_that_validation_does_not_fill(client):
     assert client.post("/reset", json={}).json() == {"seen": 0}
     assert score(client, completions=[OTHER], validate=True)["reasons"] == [None]
@@ -54,133 +29,104 @@ def test_all_clients_share_one_history_that_validation_does_not_fill(client):
     assert score(client, completions=[TEN, OTHER])["reasons"] == [None, None]
     with httpx2.Client(base_url=client.base_url) as other:
         assert score(other, completions=[TEN])["reasons"] == ["duplicate"]
-        assert score(other, completions=[TEN], validate=True)["reasons"] == [None]
         assert score(other, completions=[TEN], split=["test"])["reasons"] == [None]
-    assert client.get("/health").json()["seen"] == 2
     assert score(client, completions=[])["rewards"] == []
 
 
-def test_columns_reach_the_task():
+def test_columns_reach_the_task_also_as_labels_of_openrlhf():
     with Running(Integration("sat", min_length=10)) as client:
-        reply = score(
-            client,
-            completions=[REWRITE, STORY],
-            story=[STORY, STORY],
-            prompts=["?", "?"],
-        )
+        texts = {"completions": [REWRITE, STORY], "prompts": ["?", "?"]}
+        reply = score(client, **texts, story=[STORY, STORY])
         assert reply["reasons"] == [None, "copied"]
         assert reply["rewards"][0] == pytest.approx(10 * reply["scores"][0])
+        query = {"query": [f"何? {REWRITE}"], "prompts": ["何?"]}
+        label = json.dumps({"story": STORY})
+        by_openrlhf = score(client, **query, labels=[label], validate=True)
+    assert by_openrlhf == {
+        "rewards": reply["rewards"][:1],
+        "scores": reply["scores"][:1],
+        "reasons": [None],
+        "extra_logs": {"usable": [1.0], "duplicate": [0.0]},
+    }
 
 
 @pytest.mark.parametrize(
-    ("body", "says"),
-    [
-        ({"prompts": ["?"]}, "completions: is missing"),
-        ({"completions": TEN}, "completions: Input should be a valid list"),
-        ({"completions": [TEN], "prompts": ["?", "?"]}, "2 prompts came with 1 texts"),
-        (
-            {"completions": [TEN], "validate": True, "prompts": "?"},
-            "prompts must be a list",
-        ),
-        (
-            {"completions": [TEN], "story": ["a", "b"]},
-            "story must be a list of 1 values",
-        ),
-        (
-            {"completions": [TEN], "valdate": True},
-            "valdate: Input should be a valid list",
-        ),
-        (
-            {"query": [TEN], "prompts": ["?"], "labels": [""]},
-            "no prompt that is known stands before the answer",
-        ),
-        ({"completions": [5]}, "a text or a conversation was expected"),
-        (
-            {"completions": [TEN], "validate": "yes"},
-            "validate: Input should be a valid boolean",
-        ),
-        ([TEN], "must be an object"),
-    ],
+    ("said", "body"),
+    {
+        "serve: completions are missing": {"prompts": ["?"]},
+        "serve: completions are one text": {"completions": TEN},
+        "integration: fewer texts than prompts": {
+            "completions": [TEN],
+            "prompts": ["?", "?"],
+        },
+        "serve: a column is too long": {"completions": [TEN], "story": ["a", "b"]},
+        "serve: a column is no list": {"completions": [TEN], "valdate": True},
+        "serve: no prompt before the answer": {"query": [TEN], "prompts": ["?"]},
+        "serve: validate is a text": {"completions": [TEN], "validate": "yes"},
+    }.items(),
 )
-def test_a_mistake_is_one_line(client, body, says):
+def test_a_mistake_is_told(client, said, body):
     reply = client.post("/score", json=body)
     assert reply.status_code == 400
-    assert says in reply.json()["error"]
-    assert "\n" not in reply.json()["error"]
+    assert says(said, reply.json()["error"])
 
 
 def test_what_is_no_json_or_too_large_is_refused(client):
-    header = {"content-type": "application/json"}
-    assert client.post("/score", content="{", headers=header).status_code == 400
-    assert (
-        client.post("/score", content="[" * 100_000, headers=header).status_code == 400
-    )
-    assert (
-        client.post(
-            "/reset", content="{}", headers={"content-type": "text/plain"}
-        ).status_code
-        == 415
-    )
-    assert (
-        client.post("/score", json={"completions": ["x" * MOST_BYTES]}).status_code
-        == 413
-    )
-
     def endless():  # says no length
         for _ in range(100):
             yield b"x" * 100_000
 
-    assert client.post("/score", content=endless(), headers=header).status_code == 413
+    text = {"content-type": "text/plain"}
+    for status, said, content, headers in (
+        (400, "serve: no JSON", "{", JSON),
+        (400, "serve: no object", '["a"]', JSON),
+        (415, "serve: sent as text", "{}", text),
+        (413, "serve: too many bytes", "x" * (MOST_BYTES + 1), JSON),
+        (413, "serve: too many bytes", endless(), JSON),
+    ):
+        reply = client.post("/score", content=content, headers=headers)
+        assert reply.status_code == status
+        assert says(said, reply.json()["error"])
+    assert client.post("/reset", content="{}", headers=text).status_code == 415
     assert client.get("/nosuch").status_code == 404
     assert client.get("/score").status_code == 405
-    assert client.get("/health").status_code == 200
 
 
 def test_a_failure_says_nothing_of_itself(monkeypatch):
+    def refuse(*lists):
+        raise UserError("the endpoint http://me:secret@host/v1 is away")
+
     integration = Integration("dat", **SETTINGS)
     with Running(integration) as client:
-        monkeypatch.setattr(integration.reward, "alone", lambda *lists: 1 / 0)
-        reply = client.post("/score", json={"completions": [TEN]})
-        assert (reply.status_code, reply.json()) == (
-            500,
-            {"error": "scoring failed; the server's log says why"},
-        )
-
-        def refuse(*lists):
-            raise UserError("the endpoint http://me:secret@host/v1 is away")
-
-        monkeypatch.setattr(integration.reward, "alone", refuse)
-        reply = client.post("/score", json={"completions": [TEN]})
-        assert (reply.status_code, reply.json()) == (
-            400,
-            {"error": "the endpoint http://host/v1 is away"},
-        )
+        for fails, status, error in (
+            (lambda *lists: 1 / 0, 500, "scoring failed; the server's log says why"),
+            (refuse, 400, "the endpoint http://host/v1 is away"),
+        ):
+            monkeypatch.setattr(integration.reward, "alone", fails)
+            reply = client.post("/score", json={"completions": [TEN]})
+            assert (reply.status_code, reply.json()) == (status, {"error": error})
 
 
 def test_health_answers_while_a_batch_is_scored(monkeypatch):
     integration = Integration("dat", **SETTINGS)
-    alone, begun = integration.reward.alone, []
+    alone, begun, asked = integration.reward.alone, Event(), Event()
 
     def slow(items, answers):
-        begun.append(True)
-        while len(begun) < 2:
-            time.sleep(0.01)
+        begun.set()
+        assert asked.wait(30)
         return alone(items, answers)
 
     monkeypatch.setattr(integration.reward, "alone", slow)
-    with Running(integration) as client:
-        replies = []
-        thread = Thread(target=lambda: replies.append(score(client, completions=[TEN])))
-        thread.start()
-        while not begun:
-            time.sleep(0.01)
+    with Running(integration) as client, ThreadPoolExecutor(1) as pool:
+        reply = pool.submit(score, client, completions=[TEN])
+        assert begun.wait(30)
         assert client.get("/health").status_code == 200
-        assert replies == []
-        begun.append(True)
-        thread.join()
-    assert replies[0]["reasons"] == [None]
+        assert not reply.done()
+        asked.set()
+        assert reply.result()["reasons"] == [None]
 
 
+@pytest.mark.launches
 def test_the_command_serves_on_loopback():
     port = free_port()
     words = [
@@ -209,16 +155,3 @@ def test_the_command_serves_on_loopback():
         process.terminate()
         process.wait()
         process.stderr.close()
-
-
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["jcq"], "No such command"),
-        (["dat", "--reward", '{"scal": 1}'], "unknown setting: scal"),
-    ],
-)
-def test_what_cannot_be_served_is_refused(words, says):
-    done = warm.run([sys.executable, "-m", "sozo", "serve", *words])
-    assert done.returncode == 2
-    assert says in done.stderr

@@ -5,16 +5,15 @@ import logging
 import numpy as np
 import pandas as pd
 import pytest
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
 
 from fakes import AXES, FakeJudge, FakeNouns, axis_encoder, list_text
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.rewards.dat import DatReward
-from sozo.rewards.integrations import lm_eval, verl
 from sozo.rewards.integrations.core import Integration
-from sozo.rewards.integrations.openrlhf import make_reward_func
 from sozo.rewards.judge import JudgeReward
 from sozo.rewards.reward import _asked_and_answered
-from sozo.rewards.task import make_task_reward
 from sozo.scoring.final_text import (
     completion_text,
     decode,
@@ -41,27 +40,20 @@ CALL = {"role": "assistant", "content": "", "tool_calls": [{"id": "1"}]}
 PAID = {
     "a text": L,
     "a message": said(L),
+    "a message with a name": [said(L)[0] | {"name": "a", "tool_calls": [{"id": 5}]}],
+    "a message without a role": [{"content": L}],
+    "behind a question without words": said(L, "assistant", *said(None, "user")),
+    "an image and a text": said([{"type": "image"}, {"type": "text", "text": L}]),
     "the last of several": said(L, "assistant", CALL, {"role": "tool", "content": "x"}),
     "parts": said([{"type": "text", "text": L[:9]}, {"type": "text", "text": L[9:]}]),
-    "parts of output": said([{"type": "output_text", "text": L}]),
-    "a part of reasoning": said(
-        [{"type": "reasoning", "text": "案"}, {"type": "text", "text": L}]
-    ),
-    "a part that says nothing": said(
-        [{"type": "text", "text": None}, {"type": "text", "text": L}]
-    ),
     "reasoning": f"<think>犬か</think>{L}",
     "Gemma 4's thought": f"<|channel>thought\n案<channel|>{L}",
     "Gemma 4's thought, closed only": f"thought\n案<channel|>{L}",
     "Gemma 4's empty thought": f"<|channel>thought\n<channel|>{L}<turn|>\n",
     "Apertus' thought": f"<|inner_prefix|>案<|inner_suffix|>{L}<|assistant_end|>",
     "an end": f"{L}<|im_end|>\n",
-    "a byte order mark": f"\ufeff{L}",
     "a byte order mark behind it": f" \ufeff {L}\ufeff\n",
     "a zero-width space": f"\u200b{L}\u2060",
-    "reasoning opened twice": f"<think><think>a</think>{L}",
-    "pads behind the end": f"{L}</s><pad><pad>",
-    "Seed's end": f"<seed:think>a</seed:think>{L}<seed:eos>",
     "Command's answer": f"<|START_THINKING|>a<|END_THINKING|><|START_ANSWER|>{L}<|END_ANSWER|>",
     "gpt-oss": f"<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>{L}<|return|>",
 }
@@ -73,6 +65,7 @@ UNPAID = {
     "null": said(None),
     "no content": [{"role": "assistant"}],
     "no message": [],
+    "a tool's call": [CALL],
     "an image": said([{"type": "image"}]),
     "a template's turn": f"[INST] anything [/INST]{L}",
     "a Japanese template's turn": f"### 応答:{L}",
@@ -106,83 +99,63 @@ WRONG = {
 
 
 @pytest.fixture(scope="module")
-def worth():
-    """The list's reward."""
-    (value,) = make_task_reward("dat", **_without(FREE))(completions=[L])
-    return value
+def integration():
+    return Integration("dat", **FREE)
 
 
-def _without(settings):
-    return {
-        name: value for name, value in settings.items() if name != "penalise_duplicates"
-    }
+@pytest.fixture(scope="module")
+def reward(integration):
+    """As TRL calls it."""
+    settings = integration.task.settings
+    scorer = DatScorer.from_settings(settings)
+    return DatReward(lambda: scorer, penalise_duplicates=False)
 
 
-def by_trl(completion):
-    reward = DatReward(
-        lambda: DatScorer.from_settings(Integration("dat", **FREE).task.settings),
-        penalise_duplicates=False,
-    )
-    (paid,) = reward(completions=[completion])
-    return paid, reward.last[0].reason and str(reward.last[0].reason)
-
-
-def by_integration(completion):
-    (paid,) = Integration("dat", **FREE).pay([completion])
-    return paid.reward, paid.reason
+# What `answer_in` takes for the prompt of an unknown one.
+TEMPLATES = (
+    "a template's turn",
+    "a Japanese template's turn",
+    "ChatML",
+    "a head alone",
+    "a beginning",
+)
 
 
 @pytest.mark.parametrize("kind", [*PAID, *UNPAID])
-def test_reward_and_integrations_take_the_same_words_for_the_answer(kind):
+def test_reward_and_integrations_take_the_same_words_for_the_answer(
+    kind, reward, integration
+):
     completion = PAID.get(kind, UNPAID.get(kind))
-    trl, integration = by_trl(completion), by_integration(completion)
-    assert trl == integration
-    assert (trl[0] > 8) == (kind in PAID)
-    assert trl[1] == (None if kind in PAID else "format")
-    if isinstance(completion, str):
-        result = verl.compute_score("dat", completion, "", **FREE)
-        assert (result["score"], result["reason"] or None) == trl
-        doc = lm_eval.documents(settings={"noun_checker": "jumandic"})["test"][0]
-        assert lm_eval.process_results(doc, [completion])["reason"] == (trl[1] or "")
-        query = make_reward_func("dat", **FREE)(
-            [f"[INST] x [/INST]{completion}"], ["[INST] x [/INST]"], [""]
-        )
-        if kind not in (
-            "a template's turn",
-            "ChatML",
-            "a head alone",
-            "a Japanese template's turn",
-            "a beginning",
-        ):
-            assert query["rewards"] == [trl[0]]
+    (by_trl,) = reward(completions=[completion])
+    assert (by_trl > 8) == (kind in PAID)
+    assert reward.last[0].reason == (None if kind in PAID else "format")
+    (by_core,) = integration.pay([completion])
+    assert (by_core.reward, by_core.reason) == (by_trl, reward.last[0].reason)
+    if isinstance(completion, str) and kind not in TEMPLATES:
+        asked = "[INST] x [/INST]"
+        (paid,) = integration.pay([asked + completion], None, [asked], whole=True)
+        assert paid.reward == by_trl
 
 
 @pytest.mark.parametrize("kind", WRONG)
-def test_what_is_no_completion_is_one_line(kind):
-    for call in (by_trl, by_integration, completion_text):
-        with pytest.raises(UserError) as caught:
-            call(WRONG[kind])
-        assert "\n" not in str(caught.value)
+def test_what_is_no_completion_is_refused(kind):
+    with refused(f"a completion is {kind}"):
+        completion_text(WRONG[kind])
 
 
 @pytest.mark.parametrize(
     "make", [tuple, np.array, pd.Series, lambda texts: pd.Series(texts, index=[7, 9])]
 )
-def test_any_list_of_texts(make):
+def test_any_list_of_texts(make, reward, integration):
     prompts = ["a", "b"]
-    lists = make_task_reward("dat", noun_checker="jumandic")(
-        prompts=make(prompts), completions=make([L, "x"])
-    )
-    assert lists[0] > 0
-    assert lists[1] == 0
+    lists = reward(prompts=make(prompts), completions=make([L, "x"]))
+    assert [paid > 0 for paid in lists] == [True, False]
     columns = _asked_and_answered(
         make(prompts), make([L, "x"]), {"item": make(["i", "j"])}, None
     )[0]
     assert [item.id for item in columns] == ["i", "j"]
-    assert [
-        c.reason
-        for c in Integration("dat", **FREE).pay(make([L, "x"]), None, make(prompts))
-    ] == [None, "format"]
+    paid = integration.pay(make([L, "x"]), None, make(prompts))
+    assert [one.reason for one in paid] == [None, "format"]
 
 
 def test_the_question_is_the_users_last_turn():
@@ -208,42 +181,25 @@ def judged(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "columns",
-    [
-        {},
-        {"prompts": [""]},
-        {"prompts": [[{"role": "system", "content": "x"}]]},
-        {"question": [["a", "b"]]},
-        {"question": [5]},
-        {"question": [{"a": 1}]},
-        {"question": [""]},
-        {"question": [None]},
-        {"prompts": ["x"], "question": [float("nan")]},
-    ],
+    ("said", "columns"),
+    {
+        "judge reward: no question": {},
+        "judge reward: a prompt without a user": {
+            "prompts": [[{"role": "system", "content": "x"}]]
+        },
+        "judge reward: a question of two": {"question": [["a", "b"]]},
+        "judge reward: an empty question": {"question": [""]},
+        "judge reward: a question that is no number": {
+            "prompts": ["x"],
+            "question": [float("nan")],
+        },
+    }.items(),
 )
-def test_a_judge_is_not_asked_without_a_question(columns, judged):
+def test_a_judge_is_not_asked_without_a_question(said, columns, judged):
     reward, asked = judged
-    with pytest.raises(UserError, match="question"):
+    with refused(said):
         reward(completions=["杖にする"], **columns)
     assert asked == []
-
-
-@pytest.mark.parametrize(
-    "columns", [{"prompts": ["傘?"]}, {"prompts": [""], "question": ["傘?"]}]
-)
-def test_a_judge_is_shown_the_answer_alone(columns, judged):
-    reward, asked = judged
-    texts = [
-        "<|channel>thought\n秘密<channel|>傘立て<turn|>",
-        said("秘密", "tool", CALL),
-        said("秘密", "user"),
-    ]
-    three = {name: values * 3 for name, values in columns.items()}
-    assert reward(completions=texts, **three) == [3.0, 1.0, 1.0]
-    assert len(asked) == 1
-    assert "傘立て" in asked[0]
-    assert "秘密" not in asked[0]
-    assert "傘?" in asked[0]
 
 
 # --- marks ---
@@ -276,13 +232,13 @@ def test_an_unknown_mark(text, mark):
     assert unknown_mark(text) == mark
 
 
-def test_unknown_marks_are_counted_and_told(caplog):
+def test_unknown_marks_are_counted_and_told(integration, caplog):
     logged = {}
     texts = ["<|reflect2|>x", L, f"<|reflect2|>{L}"]
     with caplog.at_level(logging.WARNING):
         reward = DatReward(lambda: DatScorer(FakeNouns(AXES), axis_encoder()))
         reward(completions=texts, log_metric=logged.__setitem__)
-        Integration("dat", **FREE).pay(["<|reflect3|>x"])
+        integration.pay(["<|reflect3|>x"])
     assert logged["dat/unknown_mark"] == pytest.approx(2 / 3)
     assert "<|reflect2|>" in caplog.text
     assert "<|reflect3|>" in caplog.text
@@ -304,10 +260,9 @@ MARKS = [
 
 @pytest.mark.parametrize("special", [True, False])
 @pytest.mark.parametrize(("opening", "closing"), MARKS)
-def test_a_mark_is_known_as_a_special_token_and_as_text(opening, closing, special):
-    from tokenizers import AddedToken, Tokenizer, decoders, models
-    from transformers import PreTrainedTokenizerFast
-
+def test_a_mark_is_known_as_a_special_token_and_as_text(
+    opening, closing, special, reward, monkeypatch
+):
     end = "<turn|>"
     letters = dict.fromkeys((*L, *"thought案", "\n", "[UNK]"))
     backend = Tokenizer(
@@ -316,9 +271,7 @@ def test_a_mark_is_known_as_a_special_token_and_as_text(opening, closing, specia
         )
     )
     backend.decoder = decoders.Fuse()
-    backend.pre_tokenizer = __import__("tokenizers").pre_tokenizers.Split(
-        "", "isolated"
-    )
+    backend.pre_tokenizer = pre_tokenizers.Split("", "isolated")
     backend.add_tokens(
         [
             AddedToken(mark, special=special, normalized=False)
@@ -337,11 +290,7 @@ def test_a_mark_is_known_as_a_special_token_and_as_text(opening, closing, specia
         == L
     )
 
-    reward = DatReward(
-        lambda: DatScorer.from_settings(Integration("dat", **FREE).task.settings),
-        penalise_duplicates=False,
-    )
-    reward.tokenizer = tokenizer
+    monkeypatch.setattr(reward, "tokenizer", tokenizer)
     skipped = tokenizer.decode(ids, skip_special_tokens=True)
     for completion in (skipped, said(skipped)):
         (paid,) = reward(completions=[completion], completion_ids=[ids])

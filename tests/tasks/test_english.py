@@ -1,23 +1,19 @@
 """The DAT in English through the real commands: words, names of scores, tables that train, and who refuses what."""
 
 import json
-import re
 from dataclasses import replace
 from importlib.metadata import distribution
 
 import numpy as np
 import pytest
-import torch
 from sentence_transformers import SentenceTransformer
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from typer.testing import CliRunner
 
 from english_lists import FAR
-from fakes import FakeNouns, axis_encoder, list_text, read_answer_table
-from grpo_runs import ROOT, flags
+from fakes import axis_encoder, list_text, read_answer_table
+from sentences import refused, says
 from sozo.data.english import english_nouns, noun_lemmas
-from sozo.data.errors import UserError
+from sozo.data.jsonl import write_objects
 from sozo.data.jumandic import load_nouns
 from sozo.data.prompts import prompt
 from sozo.data.schema import Reason
@@ -32,10 +28,7 @@ from sozo.tasks import read_run
 from sozo.tasks.dat.instruments import measure
 from sozo.tasks.dat.scorer import DatRules, DatScorer, DatSettings
 from sozo.tasks.dat.task import Dat
-from sozo.training.arguments import SftArguments
-from sozo.training.config import parse
 from sozo.training.selection import select_top
-from sozo.training.sft_dpo import SftSettings, train_sft
 
 NEAR = ["dog", "cat", "horse", "cow", "pig", "sheep", "goat", "rabbit", "mouse", "lion"]
 JAPANESE = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
@@ -140,39 +133,11 @@ def test_plurals_are_one_word_by_representative(strict):
     assert rules_of(["cat", "cats", *FAR[2:]], by_lemma) == "repeated_word"
 
 
-@pytest.mark.parametrize(
-    "marks", [["- "] * 10, [f"{k}) " for k in range(1, 11)], [""] * 10]
-)
-def test_the_form_is_as_strict_as_in_japanese(strict, marks):
-    text = "\n".join(mark + word for mark, word in zip(marks, FAR, strict=True))
+def test_the_form_is_as_strict_as_in_japanese(strict):
+    text = "\n".join(f"- {word}" for word in FAR)
     two = list_text(["ice cream", *FAR[1:]])
-    for scorer in (strict(), strict(olson=True)):
-        assert [
-            rules_of(wrong, scorer) for wrong in (text, two, list_text(FAR[:9]))
-        ] == ["format"] * 3
-
-
-def test_seven_of_ten_whatever_the_other_three_are(strict):
-    olson = strict(olson=True)
-    assert rules_of(["the", "paris", "犬", *FAR[:7]], olson) == 100.0
-    assert rules_of([FAR[0], FAR[0].title(), FAR[0].upper(), *FAR[:7]], olson) == 100.0
-    assert (
-        rules_of([FAR[0], FAR[0], FAR[0], FAR[0].title(), *FAR[:6]], olson)
-        == "repeated_word"
-    )  # six are left
-    assert rules_of(["the", "paris", "犬", "of", *FAR[:6]], olson) == "not_noun"
-
-
-def test_random_lists_lie_between_near_and_far_ones(scorer, tmp_path):
-    nouns = [noun for noun in noun_lemmas() if noun in english_nouns()]
-    random = np.random.default_rng(0)
-    drawn = [list_text(random.choice(nouns, 10, replace=False)) for _ in range(20)]
-    same, near, far, *rest = (
-        result.score
-        for result in scorer.score([*map(list_text, (SAME, NEAR, FAR)), *drawn])
-    )
-    assert same < near + 0.05 < far - 0.15
-    assert near + 0.2 < np.mean(rest)
+    reasons = [rules_of(wrong, strict()) for wrong in (text, two, list_text(FAR[:9]))]
+    assert reasons == ["format"] * 3
 
 
 # What is Japanese by habit
@@ -300,40 +265,29 @@ def test_minilm_by_numpy_is_the_model_as_sentence_transformers_has_it():
 
 
 @pytest.mark.parametrize(
-    ("settings", "says"),
-    [
-        ({"olson": True}, "add language en"),
-        ({"olson": True, "noun_checker": "jumandic"}, "add language en"),
-        (
-            {"language": "en", "olson": True, "noun_checker": "jumandic"},
-            "jumandic knows no English words",
-        ),
-        ({"noun_checker": "lemminflect"}, "lemminflect knows no Japanese words"),
-        ({"language": "fr"}, "language must be ja or en, not 'fr'"),
-        (
-            {"language": "en", "reject_glued": True},
-            "reject_glued is about Japanese words",
-        ),
-    ],
+    ("said", "settings"),
+    {
+        "dat: Olson's rule in Japanese": {"olson": True},
+        "dat: a checker that knows no English": {
+            "language": "en",
+            "olson": True,
+            "noun_checker": "jumandic",
+        },
+        "dat: a checker that knows no Japanese": {"noun_checker": "lemminflect"},
+        "dat: no such language": {"language": "fr"},
+        "dat: a rule of Japanese words": {"language": "en", "reject_glued": True},
+    }.items(),
 )
-def test_what_does_not_fit_the_language_is_refused(settings, says):
-    for make in (DatSettings, make_dat_reward):
-        with pytest.raises(UserError, match=says):
-            make(**settings)
+def test_what_does_not_fit_the_language_is_refused(said, settings):
+    with refused(said):
+        DatSettings(**settings)
 
 
 def test_a_number_of_answers_to_each_item_is_refused_where_there_is_one(tmp_path):
-    done = command(
-        "dat",
-        "--model",
-        "random",
-        "--answers-per-item",
-        500,
-        "--output",
-        tmp_path / "run",
-    )
+    words = ("--model", "random", "--answers-per-item", 500)
+    done = command("dat", *words, "--output", tmp_path / "run")
     assert done.exit_code == 2
-    assert "dat asks one thing" in done.stderr
+    assert says("dat: asks one thing", done.stderr)
     assert not (tmp_path / "run").exists()
 
 
@@ -391,201 +345,47 @@ def test_a_run_says_what_it_asked_and_what_its_score_is(wide):
     assert set(select_top(wide, 4).prompts) == {prompt("dat_en")}
     (model,) = find_evaluated([str(wide)])
     assert Dat.view.dataset(model.run("dat"))["dataset_type"] == "dat-en"
-    report = command("report", wide, "--output", wide.parent / "report.html")
-    assert report.exit_code == 0, report.output
-    page = (wide.parent / "report.html").read_text("utf-8")
-    assert "not on the scale of published norms" in page
 
 
 def test_random_nouns_are_english(tmp_path):
-    done = command(
-        "dat",
-        "--language",
-        "en",
-        "--model",
-        "random",
-        "--num-answers",
-        20,
-        "--output",
-        tmp_path / "run",
-    )
+    words = ("--language", "en", "--model", "random", "--num-answers", 20)
+    done = command("dat", *words, "--output", tmp_path / "run")
     assert done.exit_code == 0, done.output
-    words = {word for row in read_answer_table(tmp_path / "run") for word in row.words}
-    assert words <= set(english_nouns())
-    assert len(words) > 150
+    drawn = {word for row in read_answer_table(tmp_path / "run") for word in row.words}
+    assert drawn <= set(english_nouns())
+    assert len(drawn) > 150
 
 
 def test_the_scores_name_stands_beside_the_numbers_and_languages_are_not_compared(
     tmp_path,
 ):
-    words = {
-        "en": (FAR, NEAR, SAME),
-        "ja": [["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]]
-        * 3,
-    }
-    for folder, lists in {"a": words["en"], "b": words["en"], "c": words["ja"]}.items():
-        (tmp_path / f"{folder}.jsonl").write_text(
-            "".join(json.dumps({"text": list_text(ten)}) + "\n" for ten in lists)
-        )
-        flags = (
-            "--language",
-            "ja" if folder == "c" else "en",
-            "--embedding-model",
-            "minilm",
-            "--noun-checker",
-        )
-        flags += (
-            "jumandic" if folder == "c" else "lemminflect",
-            "--output",
-            tmp_path / folder,
-        )
-        assert (
-            command("score", "dat", tmp_path / f"{folder}.jsonl", *flags).exit_code == 0
-        )
-    name = "DAT of ten words by minilm, not on the scale of published norms"
+    english, japanese = (FAR, NEAR, SAME), [JAPANESE] * 3
+    for name, language, checker, lists in (
+        ("a", "en", "lemminflect", english),
+        ("b", "en", "lemminflect", english),
+        ("c", "ja", "jumandic", japanese),
+    ):
+        file = tmp_path / f"{name}.jsonl"
+        write_objects(file, [{"text": list_text(words)} for words in lists])
+        flags = ("--language", language, "--noun-checker", checker)
+        flags += ("--embedding-model", "minilm", "--output", tmp_path / name)
+        assert command("score", "dat", file, *flags).exit_code == 0
     alike = command("compare", tmp_path / "a", tmp_path / "b").stdout
-    assert name in alike
+    assert "DAT of ten words by minilm, not on the scale of published norms" in alike
     assert "not compared" not in alike
-    apart = " ".join(command("compare", tmp_path / "a", tmp_path / "c").stdout.split())
-    assert re.search(
-        r"c\.jsonl: not compared: score .*\(noun_checker is lemminflect and jumandic\)",
-        apart,
-    )
-    assert (
-        command(
-            "report", tmp_path / "a", tmp_path / "c", "--output", tmp_path / "page.html"
-        ).exit_code
-        == 0
-    )
-    page = (tmp_path / "page.html").read_text("utf-8")
-    assert (
-        page.count(name) >= 3
-    )  # below the overview, in the row of Table 11, below the changes
-    assert "not compared" in page
+    apart = command("compare", tmp_path / "a", tmp_path / "c").stdout
+    assert "(noun_checker is lemminflect and jumandic)" in " ".join(apart.split())
 
 
 def test_olsons_rule_by_the_command(tmp_path):
-    lists = [
-        FAR,
-        ["the", "paris", "of", *FAR[:7]],
-        ["the", "paris", "of", "and", *FAR[:6]],
-    ]
-    file = tmp_path / "lists.jsonl"
-    file.write_text(
-        "".join(json.dumps({"text": list_text(words)}) + "\n" for words in lists)
-    )
-    done = command(
-        "score",
-        "dat",
-        file,
-        "--language",
-        "en",
-        "--olson",
-        "--output",
-        tmp_path / "run",
-    )
+    bad = ["the", "paris", "of", "and"]
+    lists = [FAR, [*bad[:3], *FAR[:7]], [*bad, *FAR[:6]]]
+    write_objects(tmp_path / "l.jsonl", [{"text": list_text(words)} for words in lists])
+    flags = ("--language", "en", "--olson", "--output", tmp_path / "run")
+    done = command("score", "dat", tmp_path / "l.jsonl", *flags)
     assert done.exit_code == 0, done.output
-    assert "2 of 3" in done.stdout
     full, seven, none = read_answer_table(tmp_path / "run")
     assert full.score == pytest.approx(seven.score)  # the first seven of both
     assert 50 < full.score < 100
     assert (none.score, none.reason) == (None, str(Reason.NOT_NOUN))
     assert "the first 7 valid words by minilm" in " ".join(done.stdout.split())
-
-
-@pytest.mark.suite
-def test_peoples_lists_are_olsons_dat_by_the_vectors_of_the_norms_only(tmp_path):
-    people, by_norms = tmp_path / "people.csv", glove_file(tmp_path / "glove.txt", 20)
-    people.write_text("participant,answer\n007," + " ".join(FAR))
-    for name, encoder in (
-        ("norms", by_norms),
-        ("other", glove_file(tmp_path / "other.txt", 20, dog=0.2)),
-    ):
-        flags = (
-            "--language",
-            "en",
-            "--embedding-model",
-            encoder,
-            "--olson",
-            "--output",
-            tmp_path / name,
-        )
-        done = command("people", people, *flags)
-        assert done.exit_code == 0, done.output
-        assert "007,algorithm feather" in (tmp_path / name / "scores.csv").read_text(
-            "utf-8"
-        )
-        assert ",100.0000," in (tmp_path / name / "scores.csv").read_text("utf-8")
-        assert ("It is Olson's DAT" in done.stdout) == (name == "norms")
-        assert ("not on the scale of published norms" in done.stdout) == (
-            name == "other"
-        )
-
-
-@pytest.fixture(scope="module")
-def tiny(nouns_file, tmp_path_factory):
-    """A random model with a byte-level tokenizer that writes most nouns with several tokens."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=400,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        special_tokens=["<pad>", "</s>"],
-    )
-    tokenizer.train_from_iterator([prompt("dat_en"), nouns_file.read_text()], trainer)
-    fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token="<pad>", eos_token="</s>"
-    )
-    torch.manual_seed(0)
-    shape = {
-        "hidden_size": 16,
-        "intermediate_size": 16,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-    }
-    config = LlamaConfig(
-        vocab_size=len(fast), pad_token_id=0, bos_token_id=None, eos_token_id=1, **shape
-    )
-    folder = tmp_path_factory.mktemp("tiny")
-    LlamaForCausalLM(config).save_pretrained(folder)
-    fast.save_pretrained(folder)
-    return folder
-
-
-def test_sft_by_word_targets_asks_in_english(tiny, wide, tmp_path, monkeypatch):
-    seen = []
-    monkeypatch.setattr(
-        "trl.SFTTrainer.log",
-        lambda self, logs, *_: seen.append((self.train_dataset[0], logs)),
-    )
-    short = {
-        "model_name_or_path": str(tiny),
-        "answers": str(wide),
-        "output_dir": str(tmp_path / "out"),
-    }
-    short |= {
-        "top_k": 32,
-        "examples_per_step": 8,
-        "report_to": "none",
-        "warmup_steps": 0,
-    }
-    short["evaluate"] = {
-        "every": 4,
-        "max_new_tokens": 8,
-        "num_answers": 2,
-        "tasks": [{"task": "dat", "language": "en"}],
-    }
-    config = ROOT / "recipes" / "smollm2-135m" / "warm.yaml"
-    folder = train_sft(
-        *parse(SftArguments, SftSettings, ["--config", str(config), *flags(short)])
-    )
-    row = seen[0][0]
-    asked = PreTrainedTokenizerFast.from_pretrained(folder).decode(row["input_ids"])
-    assert asked.startswith(prompt("dat_en"))
-    assert [logs["loss"] for _, logs in seen if "loss" in logs]
-
-
-def test_a_japanese_scorer_is_as_before():
-    scorer = DatScorer(FakeNouns(["犬"]), axis_encoder())
-    assert "score_name" not in scorer.describe()

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import chisquare
 
 from fakes import AXES, axis_encoder
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.data.nouns import tiny_nouns
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.run import run_task
@@ -146,25 +146,22 @@ def test_a_table_of_the_frontier(tmp_path):
         assert text in decoder
 
 
-def test_what_a_user_can_get_wrong(tmp_path):
-    for settings, message in (
-        (GeneratorSettings("frontier"), "needs a strength of 0 or more"),
-        (GeneratorSettings("frontier", strength=-1.0), "needs a strength of 0 or more"),
-        (
-            GeneratorSettings("random", strength=1.0),
-            "strength goes with the model frontier, not with random",
-        ),
-        (
-            GeneratorSettings("tiny", frontier_encoder="ja-ginza"),
-            "frontier_encoder goes with the model frontier",
-        ),
-    ):
-        with pytest.raises(UserError, match=message):
-            decide(settings)
-    with pytest.raises(UserError, match="there is no frontier here"):
+@pytest.mark.parametrize(
+    ("said", "model", "settings"),
+    [
+        ("frontier: no strength", "frontier", {}),
+        ("frontier: no strength", "frontier", {"strength": -1.0}),
+        ("frontier: a strength of another", "random", {"strength": 1.0}),
+        ("frontier: an encoder of another", "tiny", {"frontier_encoder": "ja-ginza"}),
+    ],
+)
+def test_settings_of_a_frontier_that_cannot_be_meant_are_refused(said, model, settings):
+    with refused(said):
+        decide(GeneratorSettings(model, **settings))
+
+
+def test_without_a_task_or_enough_nouns_there_is_no_frontier():
+    with refused("frontier: none here"):
         load_generator(GeneratorSettings("frontier", strength=1.0))
-    with pytest.raises(
-        UserError,
-        match="more than 10 distinct nouns that have a vector, each given once; 10 of 10",
-    ):
+    with refused("frontier: too few nouns"):
         NounFrontier(AXES[:10], WordVectors(axis_encoder()))

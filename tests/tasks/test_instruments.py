@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from sozo.eval.evaluated import find_evaluated
-from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.scoring.statistics.hill import hill_interval, hill_number
 from sozo.tasks.dat.decomposition import decompose
 from sozo.tasks.dat.shuffle import shuffle_lists
@@ -89,18 +88,6 @@ def test_parts_by_hand():
     assert found.position + found.pairing == pytest.approx(0, abs=1e-6)
 
 
-def test_a_collapsed_vocabulary_shows_no_pairing():
-    # Ten words only: every list has the same mean, whatever their order; there is nothing to combine.
-    rng, unit = np.random.default_rng(0), unit_vectors(10, 8)
-    found = decompose(unit, np.stack([rng.permutation(10) for _ in range(200)]))
-    assert found.pairing == pytest.approx(0, abs=3e-3)
-    assert found.word_choice + found.position == pytest.approx(found.mean, abs=3e-3)
-    # Eleven words, one of them missing at random: word choice is all there is, too.
-    unit = unit_vectors(11, 8)
-    found = decompose(unit, np.stack([rng.permutation(11)[:10] for _ in range(400)]))
-    assert abs(found.pairing) < 4 * found.pairing_se + 1e-3
-
-
 def test_a_template_is_position_and_a_pair_that_belongs_together_is_pairing():
     rng, kinds = np.random.default_rng(0), 3
     # Ninety words of three kinds, at distance 1 from each other and 0 within a kind.
@@ -136,7 +123,7 @@ def test_hill_numbers_by_hand():
         hill_number([], 0)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("size", [1, 3, 5])
 def test_rarefied_hill_numbers_are_those_of_all_draws(size):
     answers = ["犬猫水", "犬猫山", "犬川空", "猫水火", "月火水"]
     words = sorted(set("".join(answers)))
@@ -185,10 +172,6 @@ def test_different_words_and_hill_numbers_stand_with_their_intervals(tmp_path):
     ):
         shown = equal.fill(one).estimate
         assert (*ends(shown), shown.n) == (*ends(found), 12)
-    page = write_evaluation(tmp_path / "r.html", [model])[0].read_text("utf-8")
-    assert (
-        page.count(cells["all_different_words"].interval) >= 2
-    )  # of all its lists, and of as many as the smallest row has
 
 
 def test_a_text_is_no_answer_of_words():

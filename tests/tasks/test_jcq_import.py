@@ -1,18 +1,18 @@
 """Judgements that nlp-waseda/JCQ-judge made, in a run's folder: nobody is asked, and what is missing stays missing."""
 
 import json
-import os
-import sys
 
 import pytest
+from typer.testing import CliRunner
 
-import warm
 from model_server import server
+from sentences import says
+from sozo.eval.cli import make_app
 from sozo.eval.evaluated import find_evaluated
 from sozo.scoring.judges.protocol import Status
 from sozo.scoring.judges.run import NOT_ASKED
 from sozo.tasks.jcq.questions import trial_questions
-from two_tasks import ROOT, VERDICT, both, evaluate
+from two_tasks import VERDICT, both, evaluate
 
 REFUSAL = "採点できません"
 
@@ -29,7 +29,7 @@ def rows_of(path):
 
 
 @pytest.fixture
-def theirs(tmp_path):
+def theirs(tmp_path, monkeypatch):
     """The tool's `data/`: one answer for each trial question, the last without a judgement, the first unparseable."""
     questions = trial_questions()
     answers = [
@@ -42,43 +42,22 @@ def theirs(tmp_path):
     ]
     write(tmp_path / "data" / "answers" / "m.jsonl", answers)
     write(tmp_path / "data" / "judgements" / "j" / "m.jsonl", judgements[:-1])
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     return tmp_path / "data"
 
 
-def bring_in(folder, *words):
-    """`eval score jcq` on these files, without a key."""
-    files = (
-        "data/answers/m.jsonl",
-        "--judgements",
-        "data/judgements/j/m.jsonl",
-        "--judge-model",
-        "j",
-    )
-    command = [
-        sys.executable,
-        "-m",
-        "sozo",
-        "score",
-        "jcq",
-        *files,
-        "--trial",
-        "--output",
-        "out",
-        *words,
-    ]
-    variables = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("OPENAI_")
-    }
-    variables["PYTHONPATH"] = str(ROOT / "src")
-    return warm.run(command, cwd=folder, env=variables)
+def bring_in(*words, exit_code=0):
+    """What `sozo score jcq` on these files prints, without a key."""
+    files = ["data/answers/m.jsonl", "--judgements", "data/judgements/j/m.jsonl"]
+    command = ["score", "jcq", *files, "--judge-model", "j", "--trial"]
+    done = CliRunner().invoke(make_app(), [*command, "--output", "out", *words])
+    assert done.exit_code == exit_code, done.output
+    return done.stderr if exit_code else " ".join(done.stdout.split())
 
 
 def test_judgements_that_the_tool_made_become_a_run(theirs, tmp_path):
-    done = bring_in(tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "33 of 35" in done.stdout
+    assert "33 of 35" in bring_in()
     statuses = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))[
         "statuses"
     ]
@@ -100,13 +79,13 @@ def test_judgements_that_the_tool_made_become_a_run(theirs, tmp_path):
         assert (tmp_path / "out" / "jcq-judge" / path).read_bytes() == (
             theirs / path
         ).read_bytes()
-    assert "finished before" in bring_in(tmp_path).stdout
+    assert "finished before" in bring_in()
     # Cut off while it was writing: the same command writes the rest, and no line twice.
     ledger = tmp_path / "out" / "judgements.jsonl"
     whole = ledger.read_bytes()
     ledger.write_bytes(b"".join(whole.splitlines(keepends=True)[:20]))
     (tmp_path / "out" / "metrics.json").unlink()
-    assert bring_in(tmp_path).returncode == 0
+    bring_in()
     assert ledger.read_bytes() == whole
 
 
@@ -121,7 +100,7 @@ def test_equal_answers_share_the_judgement_that_has_scores(theirs, tmp_path):
         {"answer_id": 2, "judgement": REFUSAL},
     ]
     write(theirs / "judgements" / "j" / "m.jsonl", judgements)
-    assert bring_in(tmp_path).returncode == 0
+    bring_in()
     run = find_evaluated([str(tmp_path / "out")])[0].run("jcq")
     assert [answer.reason for answer in run.scored] == [None] * 3
     assert len(rows_of(tmp_path / "out" / "judgements.jsonl")) == 2
@@ -134,117 +113,61 @@ def test_a_score_that_the_file_gives_an_answer_without_text_does_not_count(
     write(path, [{**row, "answer": "。"} for row in rows_of(path)[:2]])
     judgements = theirs / "judgements" / "j" / "m.jsonl"
     write(judgements, rows_of(judgements)[:2])
-    done = bring_in(tmp_path)
-    assert done.returncode == 0, done.stderr
+    bring_in()
     run = find_evaluated([str(tmp_path / "out")])[0].run("jcq")
     assert [answer.reason for answer in run.scored] == ["empty"] * 2
-    assert "2 of 2 answers unusable: empty" in " ".join(done.stdout.split())
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--retry-unjudged",), "--retry-unjudged is for a judge that is asked"),
-        (
-            ("--judge-prompt", "jcq-v1-guarded-2"),
-            "--judge-prompt is for a judge that is asked",
-        ),
-        (
-            ("--judgements", "no.jsonl"),
-            "no.jsonl: cannot be read (No such file or directory); give",
-        ),
-    ],
+    ("said", "words"),
+    {
+        "jcq: retries where nobody is asked": ("--retry-unjudged",),
+        "jcq: a prompt where nobody is asked": ("--judge-prompt", "jcq-v1-guarded-2"),
+        "jcq: no file of judgements": ("--judgements", "no.jsonl"),
+    }.items(),
 )
-def test_mistakes_are_one_line(theirs, tmp_path, words, message):
-    done = bring_in(tmp_path, *words)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert not (tmp_path / "out").exists()
+def test_what_does_not_fit_judgements_of_a_file_is_refused(said, words, theirs):
+    assert says(said, bring_in(*words, exit_code=2))
+    assert not (theirs.parent / "out").exists()
 
 
-def test_judgements_without_answers_and_another_judgement_file_are_refused(
-    theirs, tmp_path
-):
-    # They are about answers that exist: only `score` takes them.
-    done = evaluate(
-        tmp_path,
-        "run",
-        "--tasks",
-        "jcq",
-        "--model",
-        "tiny",
-        "--trial",
-        "--judgements",
-        "x.jsonl",
-        "--output",
-        "out",
-    )
-    assert "No such option: --judgements" in done.stderr
-    assert bring_in(tmp_path).returncode == 0
+def test_another_judgement_file_is_refused(theirs):
+    bring_in()
     path = theirs / "judgements" / "j" / "m.jsonl"
     path.write_text(path.read_text("utf-8").replace("流暢性: 4", "流暢性: 5"), "utf-8")
-    assert "holds a run from before judgements changed" in bring_in(tmp_path).stderr
+    assert says("jcq: other judgements", bring_in(exit_code=2))
 
 
 def test_a_run_writes_the_tools_files_and_again_after_a_second_try(tmp_path):
-    answered = (
-        "--base-url",
-        "{}",
-        "--judge-base-url",
-        "{}",
-        "--judge-model",
-        "org/j",
-        "--trial",
-        "--output",
-        "out",
-    )
     with server(both) as (url, _):
-        command = ["run", "--tasks", "jcq", "--model", "org/m"]
-        command += [word.format(url) for word in answered]
-        assert evaluate(tmp_path, *command).returncode == 0
+        command = ["run", "--tasks", "jcq", "--model", "org/m", "--base-url", url]
+        command += ["--judge-model", "org/j", "--trial", "--output", "out"]
+        command += ["--judge-base-url"]
+        assert evaluate(tmp_path, *command, url).returncode == 0
     folder = tmp_path / "out" / "m" / "jcq" / "jcq-judge"
-    assert {str(path.relative_to(folder)) for path in folder.rglob("*.jsonl")} == {
-        "answers/m.jsonl",
-        "judgements/j/m.jsonl",
-        "test.jsonl",
-    }
+    answers, judged = folder / "answers/m.jsonl", folder / "judgements/j/m.jsonl"
+    assert {*folder.rglob("*.jsonl")} == {answers, judged, folder / "test.jsonl"}
     assert rows_of(folder / "test.jsonl")[0].keys() == {"id", "task", "question"}
-    assert [row["judgement"] for row in rows_of(folder / "judgements/j/m.jsonl")] == [
-        "採点できません",
-        *[VERDICT] * 34,
-    ]
-    assert len(rows_of(folder / "answers/m.jsonl")) == 35
+    assert len(rows_of(answers)) == 35
+    verdicts = [row["judgement"] for row in rows_of(judged)]
+    assert verdicts == [REFUSAL, *[VERDICT] * 34]
     with server(lambda body: both({"messages": [{"content": "# 出力形式"}]})) as (
         other,
         _,
     ):
-        command[command.index("--judge-base-url") + 1] = other
-        refused = evaluate(tmp_path, *command, "--retry-unjudged")
-        assert f'judge.server = "{url}", but now it is "{other}"' in refused.stderr
+        command += [other, "--retry-unjudged"]
+        assert says("jcq: another server", evaluate(tmp_path, *command).stderr)
         # A server that moved judges on, if it is said to be the one that was there.
         moved = ("--judge-endpoint", f"{{server: '{url}'}}")
-        assert evaluate(tmp_path, *command, *moved, "--retry-unjudged").returncode == 0
-    assert [row["judgement"] for row in rows_of(folder / "judgements/j/m.jsonl")] == [
-        VERDICT
-    ] * 35
+        assert evaluate(tmp_path, *command, *moved).returncode == 0
+    assert [row["judgement"] for row in rows_of(judged)] == [VERDICT] * 35
 
 
-WRONG = {
-    "another answer": lambda rows: [*rows, {"answer_id": 99, "judgement": VERDICT}],
-    "twice": lambda rows: [*rows, rows[0]],
-    "no id": lambda rows: [{"judgement": VERDICT}],
-    "no reply": lambda rows: [{"answer_id": 1}],
-}
-
-
-@pytest.mark.parametrize("wrong", WRONG)
-def test_after_a_wrong_file_the_right_one_is_taken(theirs, tmp_path, wrong):
+def test_after_a_wrong_file_the_right_one_is_taken(theirs):
     path = theirs / "judgements" / "j" / "m.jsonl"
     right = rows_of(path)
-    write(path, WRONG[wrong](right))
-    assert bring_in(tmp_path).returncode == 2
-    assert not (tmp_path / "out").exists()
+    write(path, [*right, right[0]])
+    assert says("jcq: a judgement comes twice", bring_in(exit_code=2))
+    assert not (theirs.parent / "out").exists()
     write(path, right)
-    done = bring_in(tmp_path)
-    assert done.returncode == 0, done.stderr
+    bring_in()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fakes import Answer, list_text, write_answer_table
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.data.schema import Reason
 from sozo.tasks.dat.instruments import measure
 from sozo.tasks.dat.scorer import DatRules, DatScorer
@@ -147,15 +147,15 @@ def test_rare_is_one_in_a_hundred_thousand(tmp_path, monkeypatch):
 
 
 def test_rare_words_need_a_base(ginza, jumandic_checker, tmp_path):
-    with pytest.raises(UserError, match="reject_rare needs base_answers"):
+    with refused("dat: rare without a base"):
         DatScorer(jumandic_checker, ginza, DatRules(reject_rare=True))
-    with pytest.raises(UserError, match="no answer table here"):
+    with refused("dat: a base without a table"):
         DatScorer(jumandic_checker, ginza, base=tmp_path)
     write_answer_table(
         tmp_path / "part-00000.parquet",
         [Answer("0", "m", 0, "", None, None, "format")],
     )
-    with pytest.raises(UserError, match="no usable list of ten words"):
+    with refused("dat: a base without a list"):
         DatScorer(jumandic_checker, ginza, base=tmp_path)
 
 

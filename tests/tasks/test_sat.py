@@ -1,12 +1,7 @@
 """SAT scores on hand-worked numbers, with the real packaged encoder, and whatever a model may write."""
 
-from __future__ import annotations
-
 import json
 import math
-import time
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,9 +10,8 @@ from hypothesis import strategies as st
 
 from fakes import FakeEncoder
 from finished_runs import sat_items, write_run
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.data.jsonl import write_objects
-from sozo.data.prompts import fill, prompt
 from sozo.eval.run import score_answers
 from sozo.rewards.task import reward_of
 from sozo.scoring.embeddings import make_encoder
@@ -29,7 +23,7 @@ from sozo.tasks.sat.task import Sat
 from sozo.tasks.task import Answer, Complete, Item, Row
 
 
-def story(name: str, text: str) -> Story:
+def story(name, text):
     return Story(name, "", "", "", text)
 
 
@@ -45,7 +39,7 @@ VECTORS = {
 }
 
 
-def score_with(encoder: Any, asked: list[tuple[str, str]]) -> list[Row]:
+def score_with(encoder, asked):
     """The rows of pairs of an original and a rewrite."""
     task = Sat()
     task.__dict__["scorer"] = SatScorer(encoder)
@@ -57,7 +51,7 @@ def score_with(encoder: Any, asked: list[tuple[str, str]]) -> list[Row]:
     )
 
 
-def score(*rewrites: tuple[str, str], encoder: Any = None) -> list[Row]:
+def score(*rewrites, encoder=None):
     texts = {tale.id: tale.text for tale in TALES}
     return score_with(
         encoder or FakeEncoder(VECTORS),
@@ -89,7 +83,7 @@ def score(*rewrites: tuple[str, str], encoder: Any = None) -> list[Row]:
         ("3", "", "empty"),
     ],
 )
-def test_hand_worked(name: str, text: str, expected: float | str) -> None:
+def test_hand_worked(name, text, expected):
     (row,) = score((name, text))
     if isinstance(expected, str):
         assert ("sat" in row.values, row.reason) == (False, expected)
@@ -99,7 +93,7 @@ def test_hand_worked(name: str, text: str, expected: float | str) -> None:
     assert "sat/length" in row.values
 
 
-def test_company_and_order_do_not_matter_and_every_text_is_encoded_once() -> None:
+def test_company_and_order_do_not_matter_and_every_text_is_encoded_once():
     asked = [
         ("1", "近い"),
         ("2", ""),
@@ -122,7 +116,7 @@ def test_company_and_order_do_not_matter_and_every_text_is_encoded_once() -> Non
     assert score() == []
 
 
-def test_only_the_first_characters_are_embedded() -> None:
+def test_only_the_first_characters_are_embedded():
     encoder = FakeEncoder({"桃" * TEXT_LIMIT: [0, 1], "浦島": [1, 0]})
     (row,) = score(("1", "桃" * 100_000), encoder=encoder)
     assert row.values["sat"] == pytest.approx(1)
@@ -130,8 +124,8 @@ def test_only_the_first_characters_are_embedded() -> None:
     assert max(len(text) for batch in encoder.batches for text in batch) == TEXT_LIMIT
 
 
-def test_a_broken_encoder_is_an_error() -> None:
-    with pytest.raises(UserError, match="no usable vector"):
+def test_a_broken_encoder_is_an_error():
+    with refused("sat: an encoder without vectors"):
         SatScorer(FakeEncoder({"犬": [0.0]})).compare(
             [f"話{k}" for k in range(10)], ["桃"] * 10
         )
@@ -139,11 +133,11 @@ def test_a_broken_encoder_is_an_error() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(st.text(max_size=60))
-def test_any_text_has_a_score_or_a_reason(text: str) -> None:
+def test_any_text_has_a_score_or_a_reason(text):
     class Lengths:
         name, revision = "lengths", "1"
 
-        def encode(self, words: Any) -> Any:
+        def encode(self, words):
             for word in words:
                 word.encode()  # what no encoder takes must not reach one
             return np.array([[len(w), len(w) % 3 - 1.0] for w in words], np.float32)
@@ -159,9 +153,7 @@ def test_any_text_has_a_score_or_a_reason(text: str) -> None:
 # The summary
 
 
-def rated(
-    name: str, value: float | None, number: int = 0, **kwargs: Any
-) -> tuple[Answer, Row]:
+def rated(name, value, number=0, **kwargs):
     own = Compliance(
         **{"length": 400, "one_line": True, "extras": (), "copied": 0.1, **kwargs}
     ).values
@@ -176,10 +168,10 @@ def rated(
 
 
 @pytest.fixture
-def summarise(tmp_path: Path) -> Any:
+def summarise(tmp_path):
     """What `metrics.json` holds of scored rewrites of so many stories."""
 
-    def summary(rated: list[tuple[Answer, Row]], num_stories: int) -> dict[str, Any]:
+    def summary(rated, num_stories):
         task, (answers, rows) = Sat(), zip(*rated, strict=True)
         stories = [story(str(k), "話") for k in range(1, num_stories + 1)]
         write_run(tmp_path, task, sat_items(stories), answers, rows)
@@ -188,7 +180,7 @@ def summarise(tmp_path: Path) -> Any:
     return summary
 
 
-def test_the_mean_is_over_stories(summarise: Any) -> None:
+def test_the_mean_is_over_stories(summarise):
     rows = [
         rated("1", 0.2),
         rated("1", 0.4, 1),
@@ -211,7 +203,7 @@ def test_the_mean_is_over_stories(summarise: Any) -> None:
     assert summary["reasons"] == {"empty": 2}
 
 
-def test_compliance_stands_beside_the_score_with_intervals(summarise: Any) -> None:
+def test_compliance_stands_beside_the_score_with_intervals(summarise):
     rows = [
         rated("1", 0.4, length=300, copied=0.2),
         rated("2", 0.8, length=501),
@@ -251,7 +243,7 @@ def test_compliance_stands_beside_the_score_with_intervals(summarise: Any) -> No
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
 
 
-def test_nothing_scored_has_no_mean(summarise: Any) -> None:
+def test_nothing_scored_has_no_mean(summarise):
     measures = summarise([rated("1", None)], 3)["measures"]
     assert (
         measures["sat"]["value"],
@@ -264,7 +256,7 @@ def test_nothing_scored_has_no_mean(summarise: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def texts_encoder() -> Any:
+def texts_encoder():
     return make_encoder(texts=True)
 
 
@@ -281,8 +273,8 @@ UNRELATED = (
 
 
 def test_the_packaged_encoder_knows_a_paraphrase_from_another_topic(
-    texts_encoder: Any,
-) -> None:
+    texts_encoder,
+):
     tales = {tale.id: tale for tale in load_stories()}
     urashima = tales["urashimataro"]
     others = [tale.text for tale in tales.values() if tale is not urashima]
@@ -297,7 +289,7 @@ def test_the_packaged_encoder_knows_a_paraphrase_from_another_topic(
     assert 0 < copied[1] < 0.5
 
 
-def test_the_packaged_encoder_has_a_vector_for_every_story(texts_encoder: Any) -> None:
+def test_the_packaged_encoder_has_a_vector_for_every_story(texts_encoder):
     tales = load_stories()
     rows = score_with(texts_encoder, [(t.text, t.text) for t in tales])
     assert max(row.values["sat"] for row in rows) < 1e-6
@@ -310,39 +302,11 @@ def test_the_packaged_encoder_has_a_vector_for_every_story(texts_encoder: Any) -
     ] == []
 
 
-def test_nasty_rewrites(texts_encoder: Any) -> None:
-    tale = load_stories()[0]
-    asked = fill(prompt("sat"), story=tale.text)
-    texts = {
-        "empty": "",
-        "huge": "桃太郎は空を飛んだ。" * 10_000,
-        "one huge word": "桃" * 100_000,
-        "control": "桃\x00太\x1b[31m郎\u202e\u200b\x7f",
-        "surrogate": "桃\ud800太郎\udfff",
-        "prompt": asked,
-        "emoji": "🍑" * 50,
-        "braces": "{story}{rewrite}%s\\1 桃",
-        "latin": "Once upon a time.",
-    }
-    started = time.monotonic()
-    rows = score_with(texts_encoder, [(tale.text, text) for text in texts.values()])
-    assert time.monotonic() - started < 30
-    by_name = dict(zip(texts, rows, strict=True))
-    for row in rows:
-        assert ("sat" in row.values) == (row.reason is None)
-    assert by_name["empty"].reason == by_name["emoji"].reason == "empty"
-    assert by_name["latin"].reason == by_name["one huge word"].reason == "no_vector"
-    assert by_name["huge"].values["sat/length"] == 100_000
-    assert by_name["prompt"].values["sat/copied"] == 1.0
-    assert set(by_name["prompt"].facts["extras"]) >= {"heading", "prompt"}
-    assert not by_name["prompt"].facts["one_line"]
-
-
 # The run's folder
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> tuple[Path, Sat]:
+def small(tmp_path):
     tales = tmp_path / "stories.jsonl"
     tales.write_text(
         "".join(
@@ -362,9 +326,7 @@ def small(tmp_path: Path) -> tuple[Path, Sat]:
     return file, Sat(SatSettings(stories=str(tales)))
 
 
-def test_a_run_writes_its_folder_once_and_can_be_scored_again(
-    small: tuple[Path, Sat], tmp_path: Path
-) -> None:
+def test_a_run_writes_its_folder_once_and_can_be_scored_again(small, tmp_path):
     file, task = small
     first = score_answers(task, file, tmp_path / "run")
     score = first.metrics["measures"]["sat"]
@@ -387,15 +349,12 @@ def test_a_run_writes_its_folder_once_and_can_be_scored_again(
         True,
         first.metrics,
     )
-    with pytest.raises(UserError, match="is to '桃', which sat does not ask"):
+    with refused("sat: a story that is not asked"):
         score_answers(Sat(), file, tmp_path / "other")
     assert not (tmp_path / "other").exists()
-    second = score_answers(task, tmp_path / "run", tmp_path / "again")
-    assert second.metrics == first.metrics
-    assert second.result.scored == first.result.scored
 
 
-def test_answers_to_any_story_are_scored_against_it() -> None:
+def test_answers_to_any_story_are_scored_against_it():
     """In training the stories are none of the task's own."""
     task = Sat()
     told = Item("x", "?", {"story": "漁師が浜辺で亀を助けた。"})

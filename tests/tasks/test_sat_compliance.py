@@ -1,9 +1,5 @@
 """What counts as keeping to the SAT prompt's conditions: each rule where it must fire and where it must not."""
 
-from __future__ import annotations
-
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,7 +67,7 @@ STORY = "浦島拓也は大手企業の技術者だった。ある朝、道端�
         (prompt("sat"), "prompt"),
     ],
 )
-def test_a_rule_fires(text: str, found: str) -> None:
+def test_a_rule_fires(text, found):
     assert found in find_extras(text.strip())
 
 
@@ -102,11 +98,11 @@ def test_a_rule_fires(text: str, found: str) -> None:
         "太郎",
     ],
 )
-def test_a_story_is_left_alone(text: str) -> None:
+def test_a_story_is_left_alone(text):
     assert find_extras(text) == ()
 
 
-def test_several_at_once_come_in_order() -> None:
+def test_several_at_once_come_in_order():
     text = f"はい、\n# 題\nタイトル: 竜宮\n```\n{STORY}\n```\n（400文字）"
     assert [str(extra) for extra in find_extras(text)] == [
         "preface",
@@ -115,31 +111,6 @@ def test_several_at_once_come_in_order() -> None:
         "fence",
         "note",
     ]
-
-
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "（",
-        "**",
-        "-",
-        "=",
-        "「",
-        "【",
-        "\n",
-        " \n",
-        "あ",
-        "注",
-        "`",
-        "（字",
-        "現代風",
-        "条件",
-    ],
-)
-def test_no_text_stalls_the_rules(piece: str) -> None:
-    started = time.monotonic()
-    find_extras(piece * 100_000)
-    assert time.monotonic() - started < 5
 
 
 @pytest.mark.parametrize(
@@ -155,12 +126,12 @@ def test_no_text_stalls_the_rules(piece: str) -> None:
         ("𠮷野家", 3, True),
     ],
 )
-def test_length_and_lines(text: str, length: int, one_line: bool) -> None:
+def test_length_and_lines(text, length, one_line):
     found = check(STORY, text)
     assert (found.length, found.one_line) == (length, one_line)
 
 
-def test_the_band_is_400_and_a_quarter_either_way() -> None:
+def test_the_band_is_400_and_a_quarter_either_way():
     assert LENGTH_BAND == (300, 500)
     kept = [
         Compliance(n, True, (), None).values["sat/length_ok"]
@@ -169,7 +140,7 @@ def test_the_band_is_400_and_a_quarter_either_way() -> None:
     assert kept == [0, 0, 1, 1, 1, 0]
 
 
-def test_copied_share_by_hand() -> None:
+def test_copied_share_by_hand():
     story = "あいうえおかきくけこ"  # grams from 3 places
     assert copied_share(story, story) == 1
     assert copied_share(story, "…" + story[:9] + "…") == pytest.approx(2 / 3)
@@ -187,7 +158,7 @@ def test_copied_share_by_hand() -> None:
 
 
 @given(st.text(max_size=80), st.text(max_size=80))
-def test_copied_share_is_a_share(story: str, rewrite: str) -> None:
+def test_copied_share_is_a_share(story, rewrite):
     share = copied_share(story, rewrite)
     assert share is None or 0 <= share <= 1
     if share is not None:

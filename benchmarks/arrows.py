@@ -459,6 +459,7 @@ def main() -> None:
         rows.sort(
             key=lambda row: places.get((row["condition"], row["truth"]), len(places))
         )
+        args.output.parent.mkdir(parents=True, exist_ok=True)
         with args.output.open("w", encoding="utf-8", newline="") as file:
             table = csv.DictWriter(file, FIELDS, lineterminator="\n")
             table.writeheader()

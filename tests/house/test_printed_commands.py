@@ -144,6 +144,9 @@ def lab(tmp_path_factory):
         )
     for name in TABLE["dat_runs"]:
         shutil.copytree(runs / "eval" / "base" / "dat", runs / name)
+    for name, models in TABLE["evaluations"].items():
+        for seed, model in enumerate(models, 1):
+            dat_run(runs / name / model / "dat", model, seed)
     for name in ("jcq", "jcq-again", "jcq-other"):
         shutil.copytree(runs / "eval" / "grpo" / "jcq", runs / "grpo" / name)
     shutil.copytree(runs / "eval" / "base", runs / "a")
@@ -189,8 +192,8 @@ def lab(tmp_path_factory):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, "utf-8")
     answers = [
-        {"id": k, "question_id": q.id, "answer": "傘を開く"}
-        for k, q in enumerate(questions, 1)
+        {"id": f"{q.id}-0", "question_id": q.id, "answer": "傘を開く"}
+        for q in questions
     ]
     write(folder / "data" / "answers" / "m.jsonl", answers)
     verdict = TABLE["verdicts"][".*流暢性"]
@@ -204,7 +207,7 @@ def lab(tmp_path_factory):
         folder / "sipen-answers.jsonl",
         [{"item": item.id, "text": "はい"} for item in items],
     )
-    ensure_tiny()
+    (runs / "gemma" / "base").symlink_to(ensure_tiny())
     return folder
 
 
@@ -218,6 +221,8 @@ def run_in_process(words, capsys):
 
 
 def run_as_process(words, environment):
+    if words[0] == "accelerate":  # as its command does, but in a fork
+        words = ["python", "-m", "accelerate.commands.launch", *words[2:]]
     if words[0] == "python":
         words = [sys.executable, *words[1:]]
     done = warm.run(words, env=os.environ | environment)

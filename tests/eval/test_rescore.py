@@ -1,16 +1,15 @@
 """A table scored again is the table that scoring from scratch gives; the old one is not touched."""
 
-import json
 import re
 import shutil
 
-import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
 from fakes import FakeNouns, axis_encoder, read_answer_table
+from run_files import bytes_of, config_of, metrics_of
 from sampling_worker import NOUNS, dat_by, sample
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.eval.answered import read_answers, score_parts
 from sozo.eval.cli import make_app
 from sozo.eval.draw import SamplingOptions
@@ -37,10 +36,6 @@ def score_again(folder, part_rows):
     )
 
 
-def table(folder):
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made") / "run"
@@ -63,20 +58,20 @@ def run(made, tmp_path):
 def test_scoring_again_equals_scoring_from_scratch(tmp_path):
     sample(tmp_path / "old", 50, 8)
     sample(tmp_path / "scratch", 50, 8, task=dat_by(other_scorer()))
-    before = table(tmp_path / "old")
+    before = bytes_of(tmp_path / "old")
     score_again(tmp_path, 8)
-    assert table(tmp_path / "new") == table(tmp_path / "scratch")
-    assert table(tmp_path / "new") != before == table(tmp_path / "old")
+    assert bytes_of(tmp_path / "new") == bytes_of(tmp_path / "scratch")
+    assert bytes_of(tmp_path / "new") != before == bytes_of(tmp_path / "old")
 
 
 def test_what_a_kill_left_is_completed(tmp_path):
     sample(tmp_path / "old", 20, 4)
     score_again(tmp_path, 4)
-    whole = table(tmp_path / "new")
+    whole = bytes_of(tmp_path / "new")
     for name in ("part-00001.parquet", "part-00004.parquet"):
         (tmp_path / "new" / name).unlink()
     score_again(tmp_path, 4)
-    assert table(tmp_path / "new") == whole
+    assert bytes_of(tmp_path / "new") == whole
 
 
 def test_the_command(run, tmp_path):
@@ -100,12 +95,9 @@ def test_the_command(run, tmp_path):
     for new, before in zip(rows, old, strict=True):
         for name in ("id", "source", "seed", "text", "temperature", "finish_reason"):
             assert getattr(new, name) == getattr(before, name)
-    config = json.loads((tmp_path / "new" / "config.json").read_text("utf-8"))
+    config = config_of(tmp_path / "new")
     assert (config["settings"]["task"], config["settings"]["olson"]) == ("dat", True)
-    assert (
-        json.loads((tmp_path / "new" / "metrics.json").read_text("utf-8"))["source"]
-        == "random"
-    )
+    assert metrics_of(tmp_path / "new")["source"] == "random"
 
 
 def test_finished_is_left_alone_and_another_table_is_refused(run, tmp_path):
@@ -114,36 +106,18 @@ def test_finished_is_left_alone_and_another_table_is_refused(run, tmp_path):
     assert (first.finished_before, again.finished_before) == (False, True)
     assert first.metrics == again.metrics
     (run / "answers" / "part-00002.parquet").unlink()
-    with pytest.raises(
-        UserError,
-        match=r"num_answers = 50, but now it is 40; give another output folder",
-    ):
+    with refused("score: fewer answers"):
         score_answers(STRICT, run, tmp_path / "new")
 
 
 def test_what_cannot_be_scored_again_is_one_line(run, tmp_path):
     for output in (run, run / "answers" / ".." / "."):
-        with pytest.raises(
-            UserError, match="is the table itself; give another --output"
-        ):
+        with refused("score: the table itself"):
             score_answers(STRICT, run, output)
-    with pytest.raises(UserError, match="no such file"):
+    with refused("score: no such file"):
         score_answers(STRICT, tmp_path / "none", tmp_path / "new")
     (run / "metrics.json").unlink()
     (run / "answers" / "part-00002.parquet").unlink()
-    with pytest.raises(UserError, match="is not finished"):
+    with refused("score: not finished"):
         score_answers(STRICT, run, tmp_path / "new")
-    part = run / "answers" / "part-00001.parquet"
-    rows = pq.read_table(part)
-    pq.write_table(rows.replace_schema_metadata({b"sozo_schema_version": b"0"}), part)
-    with pytest.raises(
-        UserError,
-        match=r"part-00001\.parquet: answer table of schema version 0; this sozo reads 2",
-    ):
-        score_answers(STRICT, run / "answers", tmp_path / "new")
-    part.write_bytes(b"PAR1")
-    with pytest.raises(
-        UserError, match=r"part-00001\.parquet: not a readable parquet file"
-    ):
-        score_answers(STRICT, run / "answers", tmp_path / "new")
     assert not (tmp_path / "new").exists()

@@ -41,9 +41,6 @@ def arms():
 
 
 ARMS = {(name, arm): settings for name, arm, settings in arms()}
-every = pytest.mark.parametrize(
-    "settings", ARMS.values(), ids=[" ".join(filter(None, key)) for key in ARMS]
-)
 
 
 def tasks_of(settings):
@@ -62,45 +59,28 @@ def prompts_of(settings):
 
 def test_all_kinds_are_read():
     assert len(TRAININGS) >= 30
-    ideas = {"recipes/ideas/grpo.yaml"}
-    several = {
-        name
-        for name, arm, settings in arms()
-        if arm is None and prompts_of(settings) > 1
-    }
-    others = {
-        "recipes/gemma-3-270m/mix.yaml",
-        *(
-            f"recipes/smollm2-135m/diverse-{arm}.yaml"
-            for arm in ("usable", "times", "divide", "placebo")
-        ),
-    }
-    assert several == others | ideas
 
 
-@every
-def test_a_loss_that_sees_the_micro_batch_asks_one_prompt(settings):
-    if prompts_of(settings) > 1:
-        assert settings["loss_type"] == "dapo"
-        assert not settings.keys() & {
-            "top_entropy_quantile",
-            "entropy_coef",
-            "use_adaptive_entropy",
-        }
+def test_a_loss_that_sees_the_micro_batch_asks_one_prompt():
+    of_entropy = {"top_entropy_quantile", "entropy_coef", "use_adaptive_entropy"}
+    several = {key: one for key, one in ARMS.items() if prompts_of(one) > 1}
+    assert several
+    for key, settings in several.items():
+        assert settings["loss_type"] == "dapo", key
+        assert not settings.keys() & of_entropy, key
 
 
-@pytest.mark.parametrize("key", ARMS, ids=str)
-def test_entropy_on_words_is_for_a_model_whose_tokens_are_nouns(key):
-    if ARMS[key].get("word_entropy"):
-        assert key[0].startswith("recipes/tiny/")
+def test_entropy_on_words_is_for_a_model_whose_tokens_are_nouns():
+    files = [file for (file, _), one in ARMS.items() if one.get("word_entropy")]
+    assert all(file.startswith("recipes/tiny/") for file in files), files
 
 
-@every
-def test_credit_by_the_word_has_usable_beside_it(settings):
-    if settings.get("credit") == "word":
+def test_credit_by_the_word_has_usable_beside_it():
+    by_word = {key: one for key, one in ARMS.items() if one.get("credit") == "word"}
+    for key, settings in by_word.items():
         for task in tasks_of(settings):
-            assert "sozo.rewards.make_dat_usable" in task["reward_funcs"]
-            assert settings["multi_objective_aggregation"] == "normalize_then_sum"
+            assert "sozo.rewards.make_dat_usable" in task["reward_funcs"], key
+        assert settings["multi_objective_aggregation"] == "normalize_then_sum", key
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -136,19 +116,9 @@ def test_the_papers_models_are_evaluated(name):
     beyond = file == "grpo-pairing.yaml"
     assert floors["dat/usable"]["action"] == ("stop" if beyond else "warn")
     assert floors["dat/different_words"]["action"] == "warn"
-
-
-@pytest.mark.parametrize(
-    "name",
-    [name for name in TRAININGS if name.split("/")[1] in PAPER and "grpo" in name],
-)
-def test_vllms_correction(name):
-    # TRL 0.14 to 0.18, the paper's, had none.
-    settings = TRAININGS[name]
-    assert settings["vllm_importance_sampling_correction"] == name.endswith(
-        "grpo-pairing.yaml"
-    )
-    assert settings["use_bias_correction_kl"] is False
+    if "grpo" in file:  # TRL 0.14 to 0.18, the paper's, had no correction
+        assert settings["vllm_importance_sampling_correction"] == beyond
+        assert settings["use_bias_correction_kl"] is False
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def krippendorff_alpha(
 
     Units are draws, raters are not: the interval is for these raters and other units. It is Student's over the
     jackknife of Fisher's z for the k scores that a unit has on average, log((1 + (k - 1) alpha) / (1 - alpha)), and
-    covers 93% to 97% where it is given (tests/house/test_coverage.py); a percentile bootstrap covers less. With fewer than
+    covers 93% to 97% where it is given (benchmarks/coverage.csv); a percentile bootstrap covers less. With fewer than
     `least` units there is no alpha.
 
     >>> result = krippendorff_alpha([[1, 2, 3], [2, 2, 4]])

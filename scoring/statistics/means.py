@@ -21,7 +21,7 @@ def mean_interval(
 ) -> Estimate:
     """Mean of scores, shape (n,), with its interval of a `level`: Student's, and of a `share` Clopper and Pearson's.
 
-    Student's covers 93% to 97% where values are about normal, or bounded like a judge's (tests/house/test_coverage.py), as
+    Student's covers 93% to 97% where values are about normal, or bounded like a judge's (benchmarks/coverage.csv), as
     the bootstrap does not under 30. Whole numbers need ten; where most of them are the least one, ten cover 92%.
     Clopper and Pearson's covers at least 95% of values 0 and 1, and more of shares between, which spread less. Several
     answers to one question are not independent: give one value for each question, the mean over its answers. Unscored

@@ -3,17 +3,21 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import yaml
 
+import warm
+from http_server import wait_until
+from sentences import says
+from sozo.data.run_folder import lock
 from sozo.studies.study import process
-from tiny_study import ROOT, change, command, environment, run, write
+from tiny_study import ROOT, change, command, environment, run, small_study, write
 from two_ranks import gone
 
 TRAINED = [
@@ -27,6 +31,19 @@ TRAINED = [
     "grpo-sample",
 ]
 STEPS = ["random", "base", *TRAINED, "table"]
+
+
+@pytest.fixture(scope="module")
+def finished_once(tmp_path_factory):
+    """A study from start to table, which no test may change; what was launched, and what it said."""
+    folder = small_study(tmp_path_factory.mktemp("finished") / "study")
+    return folder, *run(folder)
+
+
+@pytest.fixture
+def finished(finished_once, tmp_path):
+    """A copy of it."""
+    return shutil.copytree(finished_once[0], tmp_path / "study")
 
 
 def test_a_study_stops_where_random_or_base_miss_the_paper(study):
@@ -102,38 +119,31 @@ def test_a_rehearsal_on_two_processes_under_zero_3_with_the_tiny_model(study):
         assert state["global_step"] == 2
 
 
-def test_a_study_from_start_to_table_and_then_nothing(study):
-    launched, done = run(study)
+def test_a_study_from_start_to_table_and_then_nothing(finished_once):
+    study, launched, done = finished_once
     assert launched == STEPS[:-1]
-    for row in (
-        "random | 32",
-        "base | 32",
-        "SFT | 16",
-        "DPO 1 | 32",
-        "DPO 2 | 16",
-        "GRPO | 16",
-    ):
+    for row in ("random | 32", "base | 32", "SFT | 16", "DPO 1 | 32", "GRPO | 16"):
         assert f"| {row} " in re.sub(" +", " ", done.stdout)
-    assert "[11/11] table: finished in" in done.stderr
     assert done.stderr.count(", checkpoints dropped") == 4
     assert not list((study / "out").glob("*/checkpoint-*"))
     table = json.loads((study / "out" / "table" / "metrics.json").read_text())
     assert [row["usable"] for row in table["rows"]] == [24, 24, 12, 24, 12, 12]
     assert table["equal_size"] == 12
-    assert ">Table 11</h2>" in (study / "out" / "table" / "report.html").read_text(
-        "utf-8"
-    )
+    page = (study / "out" / "table" / "report.html").read_text("utf-8")
+    assert ">Table 11</h2>" in page
     log = (study / "out" / "logs" / "sft.log").read_text()
     assert log.startswith("$ ")
     assert "playing sft" in log
 
-    before = {path: path.stat().st_mtime_ns for path in (study / "out").rglob("*")}
+    def files():
+        every = (path for path in (study / "out").rglob("*") if path.is_file())
+        return {path: (path.stat().st_ino, path.read_bytes()) for path in every}
+
+    before = files()
     launched, done = run(study)
     assert launched == []
     assert done.stderr.count("finished before") == 11
-    assert before == {
-        path: path.stat().st_mtime_ns for path in (study / "out").rglob("*")
-    }
+    assert files() == before
 
 
 def test_a_failed_step_says_why_and_the_study_goes_on_from_there(study):
@@ -142,12 +152,9 @@ def test_a_failed_step_says_why_and_the_study_goes_on_from_there(study):
     assert [path.parent.name for path in (study / "out").glob("*/checkpoint-*")] == [
         "dpo1"
     ]  # to resume from
-    *shown, message = done.stderr.splitlines()
-    assert message.startswith("error: step dpo1 failed (exit status 3) after 00:00:0")
-    assert message.endswith("once that is fixed, the same command continues")
-    assert (
-        "RuntimeError: no [31mmemory[0m left" in shown
-    )  # the end of the log, escape characters taken out
+    assert says("study: a step that failed", done.stderr)
+    # The end of the log, escape characters taken out.
+    assert "RuntimeError: no [31mmemory[0m left" in done.stderr.splitlines()
     assert "\x1b" not in done.stderr
     launched, done = run(study)
     assert launched == STEPS[4:-1]
@@ -166,17 +173,20 @@ def test_a_preempted_step_ends_the_study_with_its_status_and_the_study_goes_on_f
 
 
 TRAINING = """
-import signal, sys, time
+import os, signal, sys
 from pathlib import Path
 
+launcher = os.getppid()
+
 def save(*_):
-    time.sleep(1)
+    while os.getppid() == launcher:
+        os.sched_yield()
     Path("saved").touch()
     sys.exit(75)
 
 signal.signal(signal.SIGTERM, save)
 Path("trains").touch()
-time.sleep(600)
+signal.pause()
 """
 STUDY = f"""
 import signal, sys
@@ -197,49 +207,34 @@ def test_a_launcher_that_ends_first_leaves_a_training_its_time_to_save(tmp_path)
     parent = subprocess.Popen(
         [sys.executable, "-c", STUDY], cwd=tmp_path, env=environment(tmp_path)
     )
-    while not (tmp_path / "trains").exists():
-        assert parent.poll() is None
-        time.sleep(0.02)
+    wait_until((tmp_path / "trains").exists)
     parent.terminate()
     assert parent.wait() == 75
     assert (tmp_path / "saved").exists()
 
 
-def test_checkpoints_can_be_kept(study):
-    change(study / "recipes" / "reproduce.yaml", keep_checkpoints=True)
-    run(study)
-    kept = sorted(path.parent.name for path in (study / "out").glob("*/checkpoint-*"))
-    assert kept == ["dpo1", "dpo2", "grpo", "sft"]
-
-
-def test_changed_settings_are_refused_and_nothing_is_touched(study):
-    run(study)
-    change(study / "recipes" / "sft.yaml", learning_rate=1.0)
-    launched, done = run(study, status=2)
+def test_changed_settings_are_refused_and_nothing_is_touched(finished):
+    recipes = finished / "recipes"
+    change(recipes / "sft.yaml", learning_rate=1.0)
+    launched, done = run(finished, status=2)
     assert launched == []
-    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    assert line == (
-        "error: out/sft: holds a run with config.learning_rate = 0.0003, but now it is 1.0; "
-        "give another output folder, or the same settings to continue it"
-    )
+    assert says("study: changed setting of a training", done.stderr)
     # Names and places decide nothing.
     change(
-        study / "recipes" / "sft.yaml",
+        recipes / "sft.yaml",
         learning_rate=0.0003,
         output_dir="elsewhere",
         run_name="other",
     )
-    reproduce = study / "recipes" / "reproduce.yaml"
+    reproduce = recipes / "reproduce.yaml"
     sampling = yaml.safe_load(reproduce.read_text("utf-8"))["sampling"]
     change(reproduce, sampling=sampling | {"slots": 8})
-    assert run(study)[0] == []
-    change(study / "recipes" / "reproduce.yaml", num_pairs=128)
-    assert (
-        'out/dpo1: holds a run with flags.num_pairs = "64", but now it is "128"'
-        in run(study, status=2)[1].stderr
-    )
-    change(study / "recipes" / "reproduce.yaml", num_pairs=64, seeds=[1])
-    assert "out/random: holds a run with flags.seed" in run(study, status=2)[1].stderr
+    assert run(finished)[0] == []
+    change(reproduce, num_pairs=128)
+    done = run(finished, status=2)[1]
+    assert says("study: changed number of pairs", done.stderr)
+    change(reproduce, num_pairs=64, seeds=[1])
+    assert says("study: changed seed", run(finished, status=2)[1].stderr)
 
 
 def test_a_step_made_anew_and_otherwise_makes_what_came_from_it_stale(study):
@@ -254,7 +249,7 @@ def test_a_step_made_anew_and_otherwise_makes_what_came_from_it_stale(study):
     base.rename(study / "second")
     assert run(study, "--only", "base", STANDIN_RUN="other")[0] == ["base"]
     message = run(study, "--only", "dpo1", status=2)[1].stderr
-    assert "out/dpo1: holds a run from before inputs.base changed; " in message
+    assert says("study: changed input", message)
 
 
 def test_a_model_changed_in_its_folder_makes_its_steps_stale(study):
@@ -263,15 +258,13 @@ def test_a_model_changed_in_its_folder_makes_its_steps_stale(study):
     (study / "model" / "config.json").write_text(json.dumps(shape))
     (study / "model" / "model.safetensors").write_bytes(b"one")
     change(study / "recipes" / "reproduce.yaml", model="model")
-    assert run(study)[0] == STEPS[:-1]
-    assert run(study)[0] == []
+    base = ("--only", "base")
+    assert run(study, *base)[0] == ["base"]
+    assert run(study, *base)[0] == []
     (study / "model" / "model.safetensors").write_bytes(b"two")
-    launched, done = run(study, status=2)
+    launched, done = run(study, *base, status=2)
     assert launched == []
-    assert (
-        "out/base: holds a run from before inputs.the model's folder changed; "
-        in done.stderr
-    )
+    assert says("study: changed model", done.stderr)
 
 
 @pytest.mark.parametrize("known", [False, True])
@@ -283,88 +276,75 @@ def test_files_of_somebody_else_are_left_alone(known, study):
     theirs.write_text("mine")
     launched, done = run(study, status=2)
     assert launched == []
-    no_record = "out/random: holds files that this study has no record of"
-    assert (
-        no_record if known else "out: holds random but no study.json"
-    ) in done.stderr
+    row = "study: files of no record" if known else "study: files of no study"
+    assert says(row, done.stderr)
     assert theirs.read_text() == "mine"
 
 
-def test_only(study):
-    assert (
-        "sft needs random, which is not finished"
-        in run(study, "--only", "sft", status=2)[1].stderr
-    )
+def test_one_step_its_checkpoints_and_a_folder_that_moves(study):
+    change(study / "recipes" / "reproduce.yaml", keep_checkpoints=True)
+    refused = run(study, "--only", "sft", status=2)[1]
+    assert says("study: only a step whose input is not there", refused.stderr)
     assert run(study, "--only", "random")[0] == ["random"]
     assert run(study, "--only", "sft")[0] == ["sft"]
-    assert (
-        "--only stf: no such step; there are random, base, sft,"
-        in run(study, "--only", "stf", status=2)[1].stderr
-    )
-
-
-def test_the_folder_may_move(study):
-    run(study, "--only", "random")
-    run(study, "--only", "sft")
+    assert list((study / "out").glob("sft/checkpoint-*"))
+    refused = run(study, "--only", "stf", status=2)[1]
+    assert says("study: only a step that is none", refused.stderr)
     (study / "out").rename(study / "moved")
     assert run(study, "--output", "moved", "--only", "sft")[0] == []
 
 
-def nohup_at_a_terminal():
-    # A shell that starts us in the background has us ignore Ctrl-C, and children inherit that.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+# A shell that starts us in the background has us ignore Ctrl-C, and children inherit that.
+NOHUP_AT_A_TERMINAL = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+runpy.run_module("sozo", run_name="__main__", alter_sys=True)
+"""
 
 
 @pytest.mark.skipif(
     not Path("/proc/self/stat").exists(), reason="looks processes up in /proc"
 )
-@pytest.mark.parametrize("kill", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_nothing_outlives_a_killed_study_and_it_goes_on(study, kill):
+@pytest.mark.parametrize(
+    ("kill", "status"),
+    [(signal.SIGKILL, -9), (signal.SIGTERM, 75), (signal.SIGINT, 130)],
+)
+def test_nothing_outlives_a_killed_study_and_it_goes_on(study, kill, status):
     run(study, "--only", "random")
-    parent = subprocess.Popen(
-        command("--only", "sft"),
+    pid_file = study / "calls.pid"
+    python, _, _, *words = command("--only", "sft")
+    (done,) = warm.run_all(
+        [[python, "-c", NOHUP_AT_A_TERMINAL, *words]],
         cwd=study,
         env=environment(study, STANDIN_HANG="sft"),
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=nohup_at_a_terminal,
+        kill=(pid_file, 0.2, kill),
     )
-    pid_file = study / "calls.pid"
-    while not (pid_file.exists() and pid_file.read_text()):
-        assert parent.poll() is None, parent.communicate()
-        time.sleep(0.05)
-    child = int(pid_file.read_text())
-    # One study at a time in a folder.
-    assert f"out: process {parent.pid} on " in run(study, status=2)[1].stderr
-    parent.send_signal(kill)
-    parent.communicate(timeout=60)
-    assert (
-        parent.returncode
-        == {signal.SIGKILL: -9, signal.SIGTERM: 75, signal.SIGINT: 130}[kill]
-    )
-    deadline = time.monotonic() + 30
-    while not gone(child):
-        assert time.monotonic() < deadline, "the step outlived its study"
-        time.sleep(0.05)
+    assert done.returncode == status, done.stderr
+    wait_until(lambda: gone(int(pid_file.read_text())))
     launched, done = run(study, "--only", "sft")
     assert launched == ["sft"]
     assert "running (continues)" in done.stderr
 
 
+def test_one_study_at_a_time_in_a_folder(study):
+    lock(study / "out")
+    done = run(study, "--only", "random", status=2)[1]
+    assert f"out: process {os.getpid()} on " in done.stderr
+
+
 def test_a_step_that_takes_long_is_told_of_once_a_minute(monkeypatch, tmp_path):
     monkeypatch.setattr(process, "_MINUTE", 0.05)
-    told, enough = [], tmp_path / "enough"
-    waits = f"import pathlib, time\nwhile not pathlib.Path({str(enough)!r}).exists(): time.sleep(0.01)"
+    told, pipe = [], tmp_path / "pipe"
+    os.mkfifo(pipe)
 
     def tell():
         told.append(len(told))
         if len(told) == 3:
-            enough.touch()
+            pipe.write_text("enough")
 
-    assert (
-        process.run_logged([sys.executable, "-c", waits], tmp_path / "log", tell) == 0
-    )
+    waits = [sys.executable, "-c", f"open({str(pipe)!r}).read()"]
+    assert process.run_logged(waits, tmp_path / "log", tell) == 0
     assert len(told) >= 3
 
 

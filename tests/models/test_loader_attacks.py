@@ -13,7 +13,6 @@ import torch
 from peft import LoraConfig, get_peft_model
 from safetensors.torch import load_file, save_file
 from transformers import (
-    AutoConfig,
     AutoModelForCausalLM,
     AutoTokenizer,
     LlamaForCausalLM,
@@ -467,36 +466,18 @@ def test_a_whole_adapter_is_itself(base, changes, bases, tmp_path):
     torch.testing.assert_close(logits(tmp_path / "a"), right, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "form", ["of torch", "over a base in parts", "over a base in half precision"]
-)
-def test_a_whole_adapter_in_another_form_is_itself(form, bases, tmp_path):
+def test_an_adapter_of_torch_over_a_base_in_parts_is_itself(bases, tmp_path):
     base = shutil.copytree(bases / "tied", tmp_path / "base")
-    if form == "over a base in half precision":
-        AutoModelForCausalLM.from_pretrained(base, dtype=torch.float16).save_pretrained(
-            base
-        )
     right = adapter(base, tmp_path / "a")
-    if form == "over a base in parts":
-        spread(load_file(base / WEIGHTS), base)
-    if form == "of torch":
-        file = tmp_path / "a" / "adapter_model.safetensors"
-        torch.save(load_file(file), tmp_path / "a" / "adapter_model.bin")
-        file.unlink()
-    torch.testing.assert_close(
-        logits(tmp_path / "a").float(), right.float(), atol=2e-2, rtol=2e-2
-    )
-
-
-def said(folder, caplog, capfd):
-    """Lines that were said of the folder."""
-    both = capfd.readouterr()
-    lines = [*caplog.messages, *both.err.splitlines(), *both.out.splitlines()]
-    return [line for line in lines if str(folder) in line and "LOAD REPORT" not in line]
+    spread(load_file(base / WEIGHTS), base)
+    file = tmp_path / "a" / "adapter_model.safetensors"
+    torch.save(load_file(file), tmp_path / "a" / "adapter_model.bin")
+    file.unlink()
+    torch.testing.assert_close(logits(tmp_path / "a"), right, atol=1e-5, rtol=1e-5)
 
 
 def test_a_base_in_half_precision_whose_tied_head_is_written_loads_without_a_word(
-    bases, tmp_path, caplog, capfd
+    bases, tmp_path, capfd
 ):
     right = logits(bases / "tied")
     base = shutil.copytree(bases / "tied", tmp_path / "base")
@@ -506,7 +487,7 @@ def test_a_base_in_half_precision_whose_tied_head_is_written_loads_without_a_wor
     rewrite(base / WEIGHTS, lambda w: {k: v.bfloat16() for k, v in w.items()})
     capfd.readouterr()
     torch.testing.assert_close(logits(base).float(), right, atol=0.8, rtol=2e-2)
-    assert not said(base, caplog, capfd)
+    assert str(base) not in capfd.readouterr().err
 
 
 def test_a_model_without_its_head_class_loads_as_before(bases, tmp_path):
@@ -516,74 +497,6 @@ def test_a_model_without_its_head_class_loads_as_before(bases, tmp_path):
     torch.testing.assert_close(
         logits(base), logits(bases / "tied"), atol=1e-6, rtol=1e-6
     )
-
-
-# Public layouts, as their authors saved them
-SMALL = {"hidden_size": 16, "num_attention_heads": 2, "num_key_value_heads": 1}
-SMALL |= {"vocab_size": 64, "intermediate_size": 32, "num_hidden_layers": 2}
-
-
-def each_layer(name, tensor):
-    return {name.format(k): tensor for k in range(2)}
-
-
-LAYOUTS = {
-    # No prefix, and masks that were buffers once.
-    "gpt2": (
-        {"vocab_size": 64, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64},
-        lambda w: (
-            {k.removeprefix("transformer."): v for k, v in w.items()}
-            | each_layer("h.{}.attn.bias", torch.ones(1, 1, 64, 64))
-        ),
-    ),
-    # Experts, each in a file's key of its own, that are one tensor in memory.
-    "mixtral": (SMALL | {"num_local_experts": 2}, lambda w: w),
-}
-
-
-def layout(name, folder):
-    """Save the small model of that layout; returns it."""
-    settings, change = LAYOUTS[name]
-    torch.manual_seed(0)
-    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(name, **settings))
-    model.save_pretrained(folder)
-    build_tokenizer([f"語{k}" for k in range(50)]).save_pretrained(folder)
-    rewrite(folder / WEIGHTS, change)
-    return model
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_a_public_layout_loads_without_a_word_and_is_refused_without_a_weight(
-    name, tmp_path, caplog, capfd
-):
-    model = layout(name, tmp_path / "m")
-    capfd.readouterr()
-    with torch.no_grad():
-        torch.testing.assert_close(
-            logits(tmp_path / "m"), model.eval()(IDS).logits, atol=1e-6, rtol=1e-6
-        )
-    assert not said(tmp_path / "m", caplog, capfd)
-    lost = re.compile(r"(ln_1|input_layernorm)\.weight$")
-    first = next(
-        k for k in sorted(load_file(tmp_path / "m" / WEIGHTS)) if lost.search(k)
-    )
-    rewrite(
-        tmp_path / "m" / WEIGHTS, lambda w: {k: v for k, v in w.items() if k != first}
-    )
-    assert re.search(r"layernorm|ln_1", refusal(tmp_path / "m"))
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_an_adapter_of_a_public_layout_is_itself_or_is_refused_in_part(name, tmp_path):
-    layout(name, tmp_path / "m")
-    targets = {"gpt2": ["c_attn"]}.get(name, ["q_proj", "v_proj"])
-    right = adapter(tmp_path / "m", tmp_path / "a", target_modules=targets)
-    torch.testing.assert_close(logits(tmp_path / "a"), right, atol=1e-5, rtol=1e-5)
-    rewrite(
-        tmp_path / "a" / "adapter_model.safetensors",
-        lambda w: dict(sorted(w.items())[2:]),
-    )
-    refusal(tmp_path / "a")
 
 
 # From the command line, and where a training goes on

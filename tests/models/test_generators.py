@@ -56,7 +56,9 @@ def test_lists_that_cannot_be_scored_are_drawn_again():
         return ["犬" not in split_list(text) for text in texts]
 
     def drawn(accepts):
-        answers = RandomNouns(NOUNS, accepts=accepts).answer([""] * 200, seed=0, batch=0)
+        answers = RandomNouns(NOUNS, accepts=accepts).answer(
+            [""] * 200, seed=0, batch=0
+        )
         return [answer.text for answer in answers]
 
     every = drawn(None)

@@ -1,8 +1,5 @@
 """Answer tables with the scores that a test wants."""
 
-import pytest
-
-from sozo.data.errors import UserError
 from sozo.data.schema import write_columns
 
 # In order: c, a, e (tied with g, and before it by id), g, then the unusable b, d, f, h.
@@ -33,10 +30,3 @@ def table(folder, scores=SCORES, *, parts=2, **columns):
         if chosen:
             write_columns(folder / f"part-{part:05d}.parquet", rows | columns)
     return folder
-
-
-def refusal(function, *arguments, **settings):
-    with pytest.raises(UserError) as error:
-        function(*arguments, **settings)
-    assert "\n" not in str(error.value)
-    return str(error.value)

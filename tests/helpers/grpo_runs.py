@@ -14,6 +14,7 @@ from unittest.mock import patch
 
 import torch
 from accelerate.state import AcceleratorState
+from safetensors.torch import load_file
 from torch.testing._internal.distributed.fake_pg import FakeStore
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from wandb.proto import wandb_internal_pb2
@@ -165,6 +166,25 @@ def history(output):
     ]
 
 
+def logged(output, name="reward"):
+    """The entries of a run's log that have this."""
+    return [entry for entry in history(output) if name in entry]
+
+
+def same_weights(one, other):
+    """Whether two folders hold the same model, or the same adapter, to the bit."""
+    (first,), (second,) = (list(at.glob("*.safetensors")) for at in (one, other))
+    mine, others = load_file(first), load_file(second)
+    return mine.keys() == others.keys() and all(
+        torch.equal(weight, others[name]) for name, weight in mine.items()
+    )
+
+
+def recorded(output):
+    """What a run has written of itself."""
+    return json.loads((output / "run_config.json").read_text("utf-8"))
+
+
 def generated(folder, n=8):
     """Texts of a saved model."""
     model, tokenizer = (
@@ -201,12 +221,3 @@ def _free_port():
     with socket.socket() as free:
         free.bind(("localhost", 0))
         return free.getsockname()[1]
-
-
-SLOW_REWARD = """
-import os, time
-
-def slow(completions, **kwargs):
-    time.sleep(float(os.environ.get("SLEEP", "0")))
-    return [0.0 for _ in completions]
-"""

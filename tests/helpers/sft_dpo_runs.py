@@ -6,7 +6,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from fakes import list_text
-from grpo_runs import ROOT, flags, history
+from grpo_runs import ROOT, flags, logged
 from sozo.data.schema import write_columns
 from sozo.training.arguments import DpoArguments, SftArguments
 from sozo.training.config import parse
@@ -72,4 +72,4 @@ def train(method, model, table, output, **settings):
 
 
 def losses(output):
-    return [entry["loss"] for entry in history(output) if "loss" in entry]
+    return [entry["loss"] for entry in logged(output, "loss")]

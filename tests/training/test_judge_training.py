@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from grpo_runs import history, recipe, run
+from grpo_runs import history, logged, recipe, recorded, run
 from judge_server import completion, serving
 from sozo.scoring.judges.ledger import read_judgements
 from sozo.tasks.jcq.rubric import JCQ_V1
@@ -94,18 +94,16 @@ def test_a_run_that_its_budget_ended_resumes_with_a_larger_one(tmp_path, judging
     assert done.returncode == 0, done.stderr
     # All steps; the last entry is the summary, whose loss is a mean over what was trained since the run was resumed.
     assert history(tmp_path / "out")[:-1] == history(tmp_path / "unbroken")[:-1]
-    logged = [entry for entry in history(tmp_path / "out") if "judge/mean" in entry]
-    assert [entry["judge/failed_share"] for entry in logged] == [0.0] * 3
-    assert len({entry["judge/mean"] for entry in logged}) > 1
+    entries = logged(tmp_path / "out", "judge/mean")
+    assert [entry["judge/failed_share"] for entry in entries] == [0.0] * 3
+    assert len({entry["judge/mean"] for entry in entries}) > 1
     lines = read_judgements(tmp_path / "out.jsonl", (JCQ_V1,))
     assert len(lines) - paid == len(asked) - before
     assert set(Counter(line.key for line in lines).values()) == {1}
     assert {line.key for line in lines} == {
         line.key for line in read_judgements(tmp_path / "unbroken.jsonl", (JCQ_V1,))
     }
-    record = json.loads((tmp_path / "out" / "run_config.json").read_text("utf-8"))[
-        "settings"
-    ]
+    record = recorded(tmp_path / "out")["settings"]
     assert record["rewards"][0]["judge"] == {
         "model": "j",
         "temperature": 0.0,

@@ -10,7 +10,7 @@ import torch
 
 from fakes import AXES, FakeNouns, axis_encoder, list_text
 from mixes import batches, rows_of
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.data.prompts import fill, messages, prompt
 from sozo.rewards.dat import DatReward
 from sozo.rewards.reward import Reward
@@ -128,10 +128,7 @@ def test_names_are_told_apart(entries):
 def test_a_reward_that_gives_too_few_numbers(entries):
     entries[1].__dict__["rewards"] = [lambda **kwargs: []]
     _, toy, _ = reward_functions(entries)
-    with pytest.raises(
-        UserError,
-        match=r"reward <lambda> gave 0 values for 1 completions; return one for each",
-    ):
+    with refused("rewards: too few numbers"):
         toy(completions=["x"], prompts=["?"], asked=[1])
 
 
@@ -213,9 +210,7 @@ def test_one_story_of_the_benchmark_is_enough(column, tmp_path):
     entry = Entry(
         prompts=str(tmp_path / "mine.jsonl"), reward_funcs=["test_mix.weighed"]
     )
-    with pytest.raises(
-        UserError, match="training data holds stories of the SAT benchmark"
-    ):
+    with refused("training: a story of the SAT benchmark"):
         _ = entry.items
 
 
@@ -231,45 +226,22 @@ def test_stories_of_the_users_own(tmp_path):
 
     (item,) = items(STORY)
     assert (item.id, item.columns) == ("0", {"story": STORY})
-    with pytest.raises(UserError, match="stories of the SAT benchmark"):
+    with refused("training: a story of the SAT benchmark"):
         items(STORY, load_stories()[0].text)
-    with pytest.raises(UserError, match="stories of the SAT benchmark"):
+    with refused("training: a story of the SAT benchmark"):
         _ = read_entries(["sat"], {})[0].items
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("", "mine.jsonl: holds no prompts; write one per line"),
-        ('{"text": "?"}', "line 1: the column prompt is missing; give a string"),
-        ('{"prompt": "?", "asked": 3}', "line 1: a column cannot be called asked"),
-        ("[]", "line 1"),
-    ],
+    "line", ["", '{"text": "?"}', '{"prompt": "?", "asked": 3}', "[]"]
 )
-def test_a_file_of_prompts_that_cannot_be_used(line, message, tmp_path):
+def test_a_file_of_prompts_that_cannot_be_used(line, tmp_path):
     (tmp_path / "mine.jsonl").write_text(line, "utf-8")
-    with pytest.raises(UserError) as error:
+    with refused(f"entries: a file with {line or 'nothing'}"):
         _ = Entry(prompts=str(tmp_path / "mine.jsonl"), reward_funcs=["a.b"]).items
-    assert message in str(error.value)
 
 
 # The trainer
-
-
-def test_micro_batches_hold_as_few_prompts_as_the_counts_allow():
-    mixed = batches(
-        *("abc", "b", "b", "abc", "c", "abc", "abc", "b", "c", "abc", "c", "b"), size=2
-    )
-    result = by_prompt(mixed, 6)
-    # One prompt's rows behind each other, in their order; three rows of "c" and five of "abc" share one micro-batch.
-    assert rows_of(result) == [[1, 2], [7, 11], [4, 8], [10, 0], [3, 5], [6, 9]]
-    assert result[0]["prompt_ids"].tolist() == [[0, 0, ord("b")]] * 2
-    assert result[3]["completion_ids"].tolist() == [[10], [0]]
-    assert (int(result[0]["num_items_in_batch"]), result[0]["ref_per_token_logps"]) == (
-        7,
-        None,
-    )
-    assert sorted(row for rows in rows_of(result) for row in rows) == list(range(12))
 
 
 def test_one_prompt_is_left_as_it_is():
@@ -302,10 +274,7 @@ def test_a_completion_that_nobody_pays_for_ends_the_run(monkeypatch):
         ["judge"],
     )
     trainer.state = SimpleNamespace(global_step=4)
-    with pytest.raises(
-        UserError,
-        match=r"step 5: 1 completions got no number from any of judge; give 0\.0 for what is",
-    ):
+    with refused("rewards: nobody pays"):
         trainer._calculate_rewards()
     assert reward(["?"], ["x"]) == [None]  # a judgement that failed says why
     assert trainer._calculate_rewards() is paid

@@ -50,36 +50,6 @@ def test_what_changes_the_loss_is_written_down_or_trl_0_18s(name, method):
     } == {field: of("changes", method)[field] for field in values}
 
 
-def test_what_is_written_differs_from_trl_0_18_where_the_paper_speaks():
-    differ = {}
-    for method in MINE:
-        written = yaml.safe_load(
-            (ROOT / "recipes" / "swallow-8b" / f"{method}.yaml").read_text("utf-8")
-        )
-        table = of("changes", method)
-        differ[method] = {
-            name
-            for name in written.keys() & table.keys()
-            if written[name] != table[name]
-        }
-    papers = {
-        "learning_rate",
-        "num_train_epochs",
-        "per_device_train_batch_size",
-        "bf16",
-    }
-    assert differ == {
-        "sft": papers
-        | {
-            "examples_per_step",
-            "completion_only_loss",
-        },  # null, of a prompt and its answer, is true
-        "dpo": papers
-        | {"examples_per_step", "truncation_mode"},  # of what is longer than max_length
-        "grpo": papers | {"completions_per_step"},
-    }
-
-
 @pytest.mark.parametrize("method", ["sft", "grpo"])
 def test_the_other_reading_differs_where_trl_0_14_did(method):
     recipes = ROOT / "recipes" / "swallow-8b"

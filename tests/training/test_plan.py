@@ -9,7 +9,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from fakes import list_text
 from grpo_runs import ROOT, flags
-from sozo.data.errors import UserError
+from sentences import refused, says
 from sozo.data.schema import write_columns
 from sozo.models.tiny import ensure_tiny
 from sozo.studies.study.config import load_study
@@ -60,32 +60,26 @@ def test_a_last_step_may_hold_fewer_where_generations_are_whole(settings, steps)
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    "settings",
     [
-        ("--per_device_train_batch_size 0", "per_device_train_batch_size must be at"),
-        ("--num_prompts 2 --max_steps 2", "= 32 completions do not fill batches of 64"),
-        ("--num_prompts 12 --steps_per_generation 4", "192 completions do not fill"),
+        "--per_device_train_batch_size 0",
+        "--num_prompts 2 --max_steps 2",
+        "--num_prompts 12 --steps_per_generation 4",
     ],
 )
-def test_batches_that_training_refuses_have_no_plan(settings, message):
-    with pytest.raises(UserError, match=message):
+def test_batches_that_training_refuses_have_no_plan(settings):
+    with refused(f"plan: {settings}"):
         plan("grpo", [*TINY_YAML, *settings.split()])
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ("--reward_weights 1.0 2.0", "2 reward_weights for 1 rewards"),
-        ("--credit word", "credit word needs a reward that says what each word"),
-        ("--max_completion_length 5000", "GRPO: max_completion_length 5,000 is too"),
-        ("--use_peft true --lora_target_modules q a", "lora_target_modules a: the"),
-        ("--resume_from_checkpoint no/where", "resume_from_checkpoint no/where: no"),
-    ],
+    "settings",
+    ["--credit word", "--max_completion_length 5000", "--lora_target_modules q a"],
 )
-def test_what_training_refuses_is_missing_in_its_plan(settings, message):
+def test_what_training_refuses_is_missing_in_its_plan(settings):
     ensure_tiny()
-    _, (lacking,) = plan("grpo", [*TINY_YAML, *settings.split()])
-    assert lacking.startswith(message)
+    _, (lacking,) = plan("grpo", [*TINY_YAML, "--use_peft", "true", *settings.split()])
+    assert says(f"plan: {settings}", lacking)
 
 
 @pytest.mark.parametrize(
@@ -105,18 +99,13 @@ def test_checkpoints_that_a_run_will_have(settings, count):
     assert f" each, {count} at once at most" in disk
 
 
-def test_a_plan_needs_no_gpu_for_tf32():
-    _, lacking = plan("grpo", [*TINY_YAML, "--tf32", "true"])
-    assert lacking == []
-
-
 def test_what_cannot_be_shared_evenly_is_refused():
-    with pytest.raises(UserError, match="cannot be made of 3 process"):
+    with refused("plan: three processes"):
         make_plan("grpo", TINY_YAML, Hardware(3))
-    with pytest.raises(
-        UserError, match="= 32000 completions do not fill batches of 96"
-    ):
+    with refused("plan: steps of 96 completions"):
         make_plan("grpo", [*TINY_YAML, "--completions_per_step", "96"], Hardware(1))
+    _, lacking = plan("grpo", [*TINY_YAML, "--tf32", "true"])
+    assert lacking == []  # a plan needs no GPU
 
 
 def test_a_folders_shape_is_that_of_its_weights(mini):
@@ -139,9 +128,8 @@ def test_an_adapters_shape_is_its_bases(mini, tmp_path):
 def test_what_is_no_decoder_has_no_shape(tmp_path):
     for text in ("{}", "[", '{"model_type": "t5"}'):
         (tmp_path / "config.json").write_text(text)
-        with pytest.raises(UserError) as error:
+        with refused(f"estimates: no shape in {text}"):
             architecture_of(str(tmp_path))
-        assert str(error.value).startswith(f"{tmp_path}: no shape to plan with (")
 
 
 def test_a_small_model_is_not_planned_as_the_yamls_large_one(mini, tmp_path):
@@ -210,9 +198,7 @@ def test_a_study_of_grpo_alone_needs_nothing_of_sft(tmp_path):
             )
             + f"  {arm}\n"
         )
-        with pytest.raises(
-            UserError, match=f"{key} is missing, which the arm {arm[:3]} needs"
-        ):
+        with refused(f"study: {key} is missing"):
             load_study(file)
         file.write_text(
             file.read_text() + "num_training_answers: 8\ntop_k: 4\nnum_pairs: 4\n"
@@ -232,8 +218,6 @@ def test_a_plan_of_sft_counts_the_answers_it_would_learn_from(mini, tmp_path):
     write_columns(tmp_path / "run" / "part-00000.parquet", columns)
     words = ["--config", str(ROOT / "recipes" / "tiny" / "sft.yaml")]
     words += flags({"model_name_or_path": mini, "answers": tmp_path / "run"})
-    (few,) = plan("sft", words)[1]
-    assert few.startswith(f"{tmp_path / 'run'} holds 2 answers, but top_k 1024 needs")
     pairs = ["--config", str(ROOT / "recipes" / "tiny" / "dpo.yaml"), *words[2:]]
     (few,) = plan("dpo", pairs)[1]
     assert "holds 2 answers, but num_pairs 1024 needs 2048" in few
@@ -246,10 +230,8 @@ def test_a_plan_of_sft_counts_the_answers_it_would_learn_from(mini, tmp_path):
     assert f"and 2 of the answers, {sum(sizes) // 2} tokens each" in lines[-2]
     packed, _ = plan("sft", [*words, "--packing", "true"])
     assert packed[2].startswith("note: packing puts several examples into one row")
-    lines, lacking = plan("sft", [*words, "--answers", "nosuch"])
+    lines, _ = plan("sft", [*words, "--answers", "nosuch"])
     assert lines[0].startswith("2 examples / 2 a step = 1 optimizer steps")
-    (missing,) = lacking
-    assert missing.startswith("nosuch: no answer table here")
 
 
 def test_what_writes_tensorboard_is_torchs_which_takes_no_tensorboardx(monkeypatch):

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from grpo_runs import ROOT
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.training.recipes import recipes
 
 
@@ -48,13 +48,9 @@ def names(node):
 @pytest.mark.parametrize(
     "name",
     [
-        "tiny/reproduce",
         "swallow-8b/reproduce",
-        "gemma-3-270m/beyond",
         "gemma-3-270m/mix",
         "ideas/grpo",
-        "qwen2.5-coder-1.5b/study",
-        "any/wide",
     ],
 )
 def test_with_one_all_come_that_it_names(name, tmp_path, capsys):
@@ -78,9 +74,7 @@ def test_what_holds_something_else_is_left_alone(tmp_path):
     changed = tmp_path / "recipes" / "tiny" / "dpo.yaml"
     changed.write_text("mine\n")
     (tmp_path / "recipes" / "tiny" / "sft.yaml").unlink()
-    with pytest.raises(
-        UserError, match=r"recipes/tiny/dpo\.yaml: holds something else"
-    ):
+    with refused("recipes: something else is there"):
         recipes(["copy", "tiny/reproduce"])
     assert changed.read_text() == "mine\n"
     assert not (tmp_path / "recipes" / "tiny" / "sft.yaml").exists()
@@ -90,17 +84,10 @@ def test_what_holds_something_else_is_left_alone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["copy"], "write: sozo recipes, or: sozo recipes copy NAME"),
-        (["kopie", "tiny/grpo"], "write: sozo recipes, or"),
-        (["copy", "tiny/grpo", "tiny/sft"], "write: sozo recipes, or"),
-        (["copy", "tiny/gppo"], r"no recipe tiny/gppo \(did you mean tiny/grpo\?\)"),
-        (["copy", "xyz"], r"no recipe xyz \(sozo recipes lists them\)"),
-        (["copy", "../setup"], "no recipe ../setup"),
-    ],
+    "words",
+    ["copy", "kopie tiny/grpo", "copy tiny/gppo", "copy xyz", "copy ../setup"],
 )
-def test_a_mistake_is_one_line(words, message, tmp_path):
-    with pytest.raises(UserError, match=message):
-        recipes(words)
+def test_a_mistake_is_one_line(words, tmp_path):
+    with refused(f"recipes: {words}"):
+        recipes(words.split())
     assert not list(tmp_path.iterdir())

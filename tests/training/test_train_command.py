@@ -1,13 +1,10 @@
 """`sozo train`, of the package alone: the same code as the repository's scripts, from any folder."""
 
-import shutil
-import subprocess
-
 import pytest
-import torch
-from safetensors.torch import load_file
 
-from grpo_runs import ROOT, environment, history, recipe, run
+from grpo_runs import ROOT, history, recipe, run, same_weights
+from sentences import says
+from sozo.training.command import launch
 from sozo.training.plan import Hardware, make_plan
 
 
@@ -17,70 +14,40 @@ def by_module(command, method="grpo"):
     return [*command[:at], "-m", "sozo", "train", method, *command[at + 1 :]]
 
 
-@pytest.fixture(scope="module")
-def by_script(mini, tmp_path_factory):
-    """A run of eight steps by the script, of which each completion makes two, and its command."""
-    folder = tmp_path_factory.mktemp("script")
-    settings = {"num_prompts": 4, "num_iterations": 2, "save_steps": 4}
+def test_the_module_trains_as_the_script_does_and_as_the_plan_says(mini, tmp_path):
+    # Eight steps, of which each completion makes two.
     command = recipe(
-        model_name_or_path=mini, output_dir="out", report_to="none", **settings
+        model_name_or_path=mini,
+        output_dir="out",
+        report_to="none",
+        num_prompts=4,
+        num_iterations=2,
+        save_strategy="no",
     )
-    done = run(command, folder)
-    assert done.returncode == 0, done.stderr
-    return folder / "out", command
-
-
-def same(one, other):
+    one, other = (tmp_path / name / "out" for name in ("script", "module"))
+    for output, words in ((one, command), (other, by_module(command))):
+        output.parent.mkdir()
+        done = run(words, output.parent)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[-1] == "The trained model is in out"
     assert history(one) == history(other)
-    weights, others = (load_file(at / "model.safetensors") for at in (one, other))
-    assert weights.keys() == others.keys()
-    assert all(torch.equal(weights[name], others[name]) for name in weights)
-
-
-def test_the_module_trains_as_the_script_does_and_as_the_plan_says(by_script, tmp_path):
-    whole, command = by_script
-    done = run(by_module(command), tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "The trained model is in out"
-    same(tmp_path / "out", whole)
-    words = command[command.index("--config") :]
-    planned = make_plan("grpo", words, Hardware(1))
+    assert same_weights(one, other)
+    planned = make_plan("grpo", command[command.index("--config") :], Hardware(1))
     # 4 prompts x 8 completions, eight of them a step, each twice.
-    assert planned.steps == history(whole)[-1]["step"] == 8
+    assert planned.steps == history(one)[-1]["step"] == 8
 
 
-def test_the_module_goes_on_with_what_the_script_began(by_script, tmp_path):
-    whole, command = by_script
-    begun = shutil.copytree(whole, tmp_path / "out")
-    shutil.rmtree(begun / "checkpoint-8")  # as if it had been killed before
-    for name in ("metrics.json", "model.safetensors"):
-        (begun / name).unlink()
-    done = run(by_module(command), tmp_path)
-    assert done.returncode == 0, done.stderr
-    same(begun, whole)
-
-
-def test_of_two_processes_the_first_says_what_is_wrong(tmp_path):
-    command = recipe("--lerning_rate", "1", launch="cpu2_ddp.yaml")
-    # By pipes, which are read to their end: the last line comes when the launcher has ended.
-    done = subprocess.run(
-        by_module(command),
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-    )
+@pytest.mark.launches
+def test_of_two_processes_the_first_says_what_is_wrong_and_prints_the_plan(tmp_path):
+    two = {"launch": "cpu2_ddp.yaml", "per_device_train_batch_size": 4}
+    done = run(by_module(recipe("--lerning_rate", "1", **two)), tmp_path)
     assert done.returncode != 0
     said = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     # Once by the first process, and once more below the launcher's own traceback.
-    line = "error: unknown setting: lerning_rate (did you mean learning_rate?)"
-    assert said == [line, line]
-    assert done.stderr.splitlines()[-1] == line
-
-
-def test_of_two_processes_the_first_prints_the_plan(tmp_path):
-    command = recipe("--dry-run", launch="cpu2_ddp.yaml", per_device_train_batch_size=4)
-    done = run(by_module(command), tmp_path)
+    assert len(said) == 2
+    assert says("train command: unknown setting", said[0])
+    assert done.stderr.splitlines()[-1] == said[0] == said[1]
+    done = run(by_module(recipe("--dry-run", **two)), tmp_path)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[1].startswith(
@@ -90,19 +57,20 @@ def test_of_two_processes_the_first_prints_the_plan(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("row", "words"),
     [
-        (["sftt", "--config", "x.yaml"], "there is no training method sftt; there are"),
-        (["grpo", "--config", "x.yaml"], "x.yaml"),
-        (["grpo", "--config"], "--config needs a file"),
-        (["grpo", "--max_steps", "1"], "tasks is missing"),
+        ("no such method", ["sftt", "--config", "x.yaml"]),
+        ("no such file", ["grpo", "--config", "x.yaml"]),
+        ("no tasks", ["grpo", "--max_steps", "1"]),
+        ("no answers", ["dpo", "--use_cpu", "true", "--bf16", "false"]),
     ],
 )
-def test_a_mistake_is_one_line(words, message, tmp_path):
-    command = [*by_module(recipe())[:3], "train", *words]
-    done = run(command, tmp_path)
-    (line,) = done.stderr.splitlines()
-    assert (done.returncode, done.stdout) == (2, "")
-    assert line.startswith("error: ")
-    assert message in line
+def test_a_mistake_is_one_line(row, words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as end:
+        launch(*words[:1], words[1:])
+    assert end.value.code == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert says(f"train command: {row}", said.err)
     assert not list(tmp_path.iterdir())

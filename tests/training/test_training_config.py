@@ -2,14 +2,14 @@
 
 import asyncio
 import json
-import subprocess
 import sys
 from argparse import Namespace
+from contextlib import nullcontext
 
 import pytest
 
 from grpo_runs import ROOT, eight_processes
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.data.prompts import prompt as ask
 from sozo.data.prompts.form import PLAIN
 from sozo.models.model_support import encode_text
@@ -27,21 +27,7 @@ from sozo.training.grpo import GrpoSettings, checked_entries, fit_prompts
 from sozo.training.mix import reward_functions
 from sozo.training.sft_dpo import SftSettings, cut_examples
 
-BENT = (
-    ("top_k", "50"),
-    ("top_p", "0.9"),
-    ("min_p", "0.1"),
-    ("repetition_penalty", "1.1"),
-)
 TINY = ["--config", str(ROOT / "recipes" / "tiny" / "grpo.yaml")]
-
-
-def refusal(function, *arguments, **settings):
-    """The one line with which `function` refuses."""
-    with pytest.raises(UserError) as error:
-        function(*arguments, **settings)
-    assert "\n" not in str(error.value)
-    return str(error.value)
 
 
 def written(folder, text):
@@ -60,45 +46,31 @@ def written(folder, text):
 
 
 @pytest.mark.parametrize(
-    ("completions", "per_device", "processes", "product"),
-    [
-        (250, 8, 4, "8 x 4 process(es) = 32"),
-        (64, 64, 8, "64 x 8 process(es) = 512"),
-        (96, 20, 4, "20 x 4 process(es) = 80"),
-        (0, 8, 1, "8 x 1 process(es) = 8"),
-        (-5, 8, 1, "8 x 1 process(es) = 8"),
-    ],
+    ("completions", "per_device", "processes"), [(250, 8, 4), (64, 64, 8), (0, 8, 1)]
 )
-def test_completions_that_are_no_multiple(completions, per_device, processes, product):
-    assert refusal(
-        accumulation_steps, "completions_per_step", completions, per_device, processes
-    ) == (
-        f"completions_per_step {completions} is not a multiple of per_device_train_batch_size {product}; "
-        "change one of the two"
-    )
+def test_completions_that_are_no_multiple(completions, per_device, processes):
+    with refused(f"batches: {completions} completions on {processes} process(es)"):
+        accumulation_steps("completions_per_step", completions, per_device, processes)
 
 
 def test_broken_groups_are_refused():
     check_groups(3, 2, 4, 8)
-    # 4 x 3 x 5 = 60.
-    assert refusal(check_groups, 4, 3, 5, 8) == (
-        "per_device_train_batch_size 4 x 3 process(es) x 5 accumulation step(s) = 60 completions, not a multiple of "
-        "num_generations 8; change completions_per_step or num_generations"
-    )
-    # No step may be dropped.
-    assert "1 completions, not a multiple" in refusal(check_groups, 1, 1, 1, 8)
-    assert "num_generations must be at least 2" in refusal(check_groups, 4, 1, 1, 1)
+    with refused("batches: broken groups"):
+        check_groups(4, 3, 5, 8)  # 4 x 3 x 5 = 60
+    with refused("batches: a step of one completion"):
+        check_groups(1, 1, 1, 8)  # no step may be dropped
+    with refused("batches: groups of one"):
+        check_groups(4, 1, 1, 1)
 
 
 def test_an_epoch_fills_its_batches():
     check_prompts(4096, 8, 256)
     check_prompts(32, 8, 256)
     # 100 x 8 = 800 = 3.125 batches of 256, each of 32 prompts.
-    assert refusal(check_prompts, 100, 8, 256) == (
-        "num_prompts 100 x num_generations 8 = 800 completions do not fill batches of 256; "
-        "change num_prompts"
-    )
-    assert "40 completions do not fill" in refusal(check_prompts, 5, 8, 256)
+    with refused("batches: an epoch of 800 completions"):
+        check_prompts(100, 8, 256)
+    with refused("batches: an epoch of 40 completions"):
+        check_prompts(5, 8, 256)
 
 
 @pytest.mark.parametrize(
@@ -128,9 +100,8 @@ def test_a_checkpoint_stands_where_a_generation_ends(
     if unit is None:
         check_saves(training)
         return
-    message = refusal(check_saves, training)
-    assert message.startswith(f"save_steps {save_steps:g} cuts a generation")
-    assert message.endswith(f"give a multiple of {unit}")
+    with refused(f"batches: save_steps {save_steps:g}, generations of {unit} steps"):
+        check_saves(training)
     training.save_strategy = "no"
     check_saves(training)
 
@@ -166,24 +137,15 @@ def test_flags_go_over_the_file(tmp_path):
     assert parse_grpo([f"--config={file[1]}"])[1].seed == 3
 
 
-@pytest.mark.parametrize("steps", [1, 8])
-def test_given_accumulation_steps_are_never_overwritten(steps, tmp_path):
+def test_given_accumulation_steps_are_never_overwritten(tmp_path):
     file = written(
         tmp_path,
         "completions_per_step: 256\nper_device_train_batch_size: 4\nnum_generations: 8",
     )
-    message = refusal(parse_grpo, [*file, "--gradient_accumulation_steps", str(steps)])
-    assert (
-        f"gradient_accumulation_steps {steps} is not what completions_per_step 256 needs"
-        in message
-    )
-    assert "1 process(es), 64; leave one of the two out" in message
-    assert (
-        parse_grpo([*file, "--gradient_accumulation_steps", "64"])[
-            1
-        ].gradient_accumulation_steps
-        == 64
-    )
+    with refused("batches: accumulation steps of its own"):
+        parse_grpo([*file, "--gradient_accumulation_steps", "8"])
+    _, training, _ = parse_grpo([*file, "--gradient_accumulation_steps", "64"])
+    assert training.gradient_accumulation_steps == 64
 
 
 def test_completions_per_step_fits_one_process_and_eight(tmp_path):
@@ -199,197 +161,98 @@ def test_completions_per_step_fits_one_process_and_eight(tmp_path):
             8,
             256,
         )
-        message = refusal(parse_grpo, [*file, "--completions_per_step", "100"])
-    assert "completions_per_step 100 is not a multiple" in message
-    assert "4 x 8 process(es) = 32" in message
+        with refused("batches: 100 completions on 8 processes"):
+            parse_grpo([*file, "--completions_per_step", "100"])
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("row", "text"),
     [
-        (
-            "lerning_rate: 1.0",
-            "unknown setting: lerning_rate (did you mean learning_rate?)",
-        ),
-        (
-            "num_promts: 7\nzzz: 1",
-            "unknown setting: num_promts (did you mean num_prompts?), zzz",
-        ),
+        ("two unknown keys", "num_promts: 7\nzzz: 1"),
         # Not the group size of 4 completions, which the misspelt key was to fix.
         (
+            "the first thing",
             "completions_per_stp: 64\nper_device_train_batch_size: 4",
-            "unknown setting: completions_per_stp (did you",
         ),
+        ("no prompts", "num_prompts: 0"),
         (
-            "learning_rate: five",
-            "argument --learning_rate/--learning-rate: invalid float value: 'five'",
-        ),
-        ("num_prompts: 0", "tasks: dat: num_prompts: Input should be greater than 0"),
-        (
+            "an epoch is not full",
             "num_prompts: 100\nper_device_train_batch_size: 64",
-            "num_prompts 100 x num_generations 8 = 800 completions do not fill",
         ),
+        ("a save cuts a generation", "num_iterations: 2\nsave_steps: 3"),
+        ("no steps of a generation", "steps_per_generation: 0"),
         (
-            "max_steps: 3\nnum_prompts: 4\nper_device_train_batch_size: 64",
-            "num_prompts 4 x num_generations 8 = 32 completions do not fill",
-        ),
-        (
-            "per_device_train_batch_size: 0",
-            "per_device_train_batch_size must be at least 1, not 0",
-        ),
-        (
-            "num_iterations: 2\nsave_steps: 3",
-            "save_steps 3 cuts a generation, which is trained on for 2 ",
-        ),
-        ("steps_per_generation: 0", "steps_per_generation must be at least 1, not 0"),
-        (
-            "tasks: [{task: dat, reward_funcs: [sozo.rewards.dat_reward], reward_args: 3}]",
-            "tasks: dat: reward_args: Input should be a valid dictionary",
-        ),
-        (
+            "a reward's arguments are no mapping",
             "tasks: [{task: dat, reward_funcs: [a.b], reward_args: {a.b: 1}}]",
-            "tasks: dat: reward_args, a.b: Input should be a valid dictionary",
         ),
         # A reward stands in the entry that it pays for.
+        ("TRL's reward_funcs", "reward_funcs: [a.b]"),
         (
-            "reward_funcs: [a.b]",
-            "reward_funcs is of TRL's own script; here write them into an entry: tasks",
-        ),
-        (
+            "TRL's data set",
             "dataset_name: trl-lib/tldr\ndataset_train_split: train",
-            "dataset_name is of TRL's own script; here write tasks: [{prompts: hub:NAME",
         ),
-        ("dataset_test_split: test", "here write evaluate: {"),
+        ("TRL's test data", "dataset_test_split: test"),
         (
+            "arguments of another reward",
             "tasks: [{task: dat, reward_args: {a.b: {}}}]",
-            "tasks: dat: reward_args names a.b, which is not one of reward_funcs []",
         ),
-        ("tasks: 3", "tasks must be a list of what is asked"),
-        ("tasks: [dat, 3]", "tasks, entry 2 must be a task's name or a mapping, not 3"),
-        ("tasks: ['{']", "tasks, entry 1 is not JSON"),
-        ("tasks: [dot]", "there is no task dot; there are dat, "),
+        ("an entry is a number", "tasks: [dat, 3]"),
+        ("an entry is no JSON", "tasks: ['{']"),
+        ("an entry of nothing", "tasks: [{num_prompts: 8}]"),
+        ("nothing pays", "tasks: [{prompts: mine.jsonl}]"),
+        ("an unknown key of an entry", "tasks: [{task: dat, scall: 2}]"),
+        ("an unknown key of a task", "tasks: [{task: dat, noun_check: auto}]"),
+        ("too many weights", "tasks: [{task: dat, reward_weights: [1, 2]}]"),
         (
-            "tasks: [{num_prompts: 8}]",
-            "give a task (a name) or prompts (a JSONL file, or hub:NAME), and not both",
-        ),
-        (
-            "tasks: [{prompts: mine.jsonl}]",
-            "tasks: mine.jsonl: nothing pays for its completions; give reward_funcs",
-        ),
-        (
-            "tasks: [{task: dat, scall: 2}]",
-            "tasks: dat: unknown setting: scall (did you mean scale?)",
-        ),
-        (
-            "tasks: [{task: dat, noun_check: auto}]",
-            "tasks: dat: unknown setting: noun_check (did you mean noun_checker?)",
-        ),
-        (
-            "tasks: [{task: dat, reward_weights: [1, 2]}]",
-            "tasks: dat: 2 reward_weights for 1 rewards; give one for each",
-        ),
-        (
+            "weights in two places",
             "tasks: [{task: dat, reward_weights: [1]}]\nreward_weights: [1]",
-            "reward_weights stand both in tasks and beside",
         ),
-        ("reward_weights: [1, 2]", "2 reward_weights for 1 rewards; give one for each"),
         (
+            "no file of prompts",
             "num_prompts:\ntasks: [{prompts: no.jsonl, reward_funcs: [a.b]}]",
-            "no.jsonl: no such file; give a JSONL file",
         ),
-        ("loss_type: [", "this is not YAML"),
-        ("a: b: c", "run.yaml: this is not YAML (line 3: "),
+        ("no YAML", "a: b: c"),
     ],
 )
-def test_a_file_that_cannot_work(text, message, tmp_path):
-    assert message in refusal(parse_grpo, written(tmp_path, text))
+def test_a_file_that_cannot_work(row, text, tmp_path):
+    with refused(f"training file: {row}"):
+        parse_grpo(written(tmp_path, text))
 
 
-@pytest.mark.parametrize("text", ["", "- a\n- b", "just words", "1: 2"])
+@pytest.mark.parametrize("text", ["", "- a\n- b", "1: 2"])
 def test_a_file_without_settings(text, tmp_path):
     file = tmp_path / "run.yaml"
     file.write_text(text)
-    assert "run.yaml: must hold lines `setting: value`" in refusal(
-        parse_grpo, ["--config", str(file)]
-    )
+    with refused("training file: no settings"):
+        parse_grpo(["--config", str(file)])
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    "words",
     [
-        (
-            ["--lerning_rate", "3"],
-            "unknown setting: lerning_rate (did you mean learning_rate?)",
-        ),
-        (
-            ["--lerning-rate=3"],
-            "unknown setting: lerning_rate (did you mean learning_rate?)",
-        ),
-        # An abbreviation is an unknown setting too.
-        (["--see", "3"], "unknown setting: see (did you mean seed?)"),
-        (["stray"], "unknown setting: stray"),
-        (
-            ["--learning_rate"],
-            "argument --learning_rate/--learning-rate: expected one argument",
-        ),
-        (["--use_cpu", "maybe"], "Truthy value expected"),
-        (["--learning_rate", "-1"], "learning_rate must be 0 or more, not -1.0"),
-        (["--temperature", "0"], "temperature must be above 0, not 0.0"),
-        (["--report_to", "wanbd"], "not 'wanbd' (did you mean wandb?)"),
-        (["--dtype", "bf16"], "argument --dtype: invalid choice: 'bf16'"),
-        (
-            ["--num_generations", "7", "--completions_per_step", "64"],
-            "64 completions, not a multiple of num_generations 7",
-        ),
-        (["--save_total_limit", "1"], "use 2 or more"),
-        (
-            ["--sampler", "fast"],
-            "sampler must be one of shared_prefix, trl, vllm, not fast",
-        ),
-        (
-            ["--sampler", "trl", "--use_vllm", "true"],
-            "sampler trl and use_vllm true contradict each other",
-        ),
-        (
-            ["--sampler", "shared_prefix", "--use_vllm", "true"],
-            "sampler shared_prefix and use_vllm true contradict",
-        ),
-        (
-            ["--sampler", "vllm", "--vllm_mode", "server"],
-            "vllm_mode server needs a GPU: TRL sends weights by NCCL;",
-        ),
-        (
-            ["--top_k", "50"],
-            "the model's own distribution and cannot follow top_k 50; leave it out (top_k 0, top_p 1)",
-        ),
-        (["--top_p", "0.9", "--min_p", "0.1"], "cannot follow top_p 0.9, min_p 0.1;"),
-        (["--repetition_penalty", "1.2"], "cannot follow repetition_penalty 1.2;"),
-        (
-            ["--generation_kwargs", '{"num_beams": 2}'],
-            "cannot follow generation_kwargs {'num_beams': 2};",
-        ),
-        *(
-            (
-                ["--sampler", "vllm", f"--{name}", value],
-                f"would correct by a biased ratio with {name} {value}",
-            )
-            for name, value in BENT
-        ),
+        "--lerning-rate=3",
+        "--see 3",  # an abbreviation is an unknown setting too
+        "stray",
+        "--learning_rate",
+        "--report_to wanbd",
+        "--num_generations 7 --completions_per_step 64",
+        "--save_total_limit 1",
+        "--sampler trl --use_vllm true",
+        "--sampler vllm --vllm_mode server",
+        "--top_k 50",
+        "--top_p 0.9 --min_p 0.1",
+        "--repetition_penalty 1.2",
+        '--generation_kwargs {"num_beams":2}',
+        "--sampler vllm --top_k 50 --top_p 0.9 --min_p 0.1 --repetition_penalty 1.1",
+        "--config=nosuch.yaml",
+        "--config",
+        "--config .",
     ],
 )
-def test_flags_that_cannot_work(words, message):
-    assert message in refusal(parse_grpo, [*TINY, *words])
-
-
-def test_config_without_a_file(tmp_path):
-    assert refusal(parse_grpo, ["--config", "nosuch.yaml"]).startswith(
-        "nosuch.yaml: no such file; "
-    )
-    assert refusal(parse_grpo, ["--config=nosuch.yaml"]).startswith(
-        "nosuch.yaml: no such file; "
-    )
-    assert refusal(parse_grpo, ["--config"]).startswith("--config needs a file")
-    assert "cannot be read" in refusal(parse_grpo, ["--config", str(tmp_path)])
+def test_flags_that_cannot_work(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with refused(f"training flags: {words}"):
+        parse_grpo([*([] if "--config" in words else TINY), *words.split()])
 
 
 def test_reward_settings():
@@ -411,18 +274,8 @@ def test_reading_flags_makes_no_task():
         GrpoArguments, GrpoSettings, [*TINY, "--tasks", "nowhere"]
     )
     assert script.tasks == [{"task": "nowhere"}]
-    with pytest.raises(UserError, match="there is no task nowhere"):
+    with refused("tasks: no such task"):
         checked_entries(script, training)
-
-
-def test_parsing_loads_no_model():
-    code = (
-        "import sys; from sozo.training.config import parse; from sozo.training.grpo import *;"
-        "parse(GrpoArguments, GrpoSettings, sys.argv[1:]);"
-        "loaded = {'sentence_transformers', 'spacy', 'trl.trainer.grpo_trainer', 'wandb'} & set(sys.modules);"
-        "assert not loaded, loaded"
-    )
-    subprocess.run([sys.executable, "-c", code, *TINY], cwd=ROOT, check=True)
 
 
 # Samplers
@@ -464,31 +317,20 @@ def test_examples_per_step_fits_one_process_and_eight():
     assert parse_sft(*words)[1].gradient_accumulation_steps == 64
     with eight_processes():
         assert parse_sft(*words)[1].gradient_accumulation_steps == 8
-        message = refusal(parse_sft, *words, "--examples_per_step", "100")
-        assert message == (
-            "examples_per_step 100 is not a multiple of per_device_train_batch_size 4 x 8 process(es) = 32; "
-            "change one of the two"
-        )
-        # 4 x 8 x 1 accumulation step.
-        assert "top_k 9 does not fill batches of 32 " in refusal(
-            parse_sft, "--per_device_train_batch_size", "4", "--top_k", "9"
-        )
+        with refused("batches: 100 examples on 8 processes"):
+            parse_sft(*words, "--examples_per_step", "100")
+        with refused("batches: 9 examples on 8 processes"):  # 4 x 8 x 1
+            parse_sft("--per_device_train_batch_size", "4", "--top_k", "9")
 
 
-def test_an_epoch_of_sft_has_a_table_and_fills_its_batches():
+def test_an_epoch_of_sft_fills_its_batches():
     words = ["--examples_per_step", "256", "--per_device_train_batch_size", "4"]
-    assert refusal(parse_sft, *words, "--top_k", "1000") == (
-        "top_k 1000 does not fill batches of 256 (examples_per_step); change top_k"
-    )
-    cpu = ["--use_cpu", "true", "--bf16", "false"]
-    assert refusal(parse, SftArguments, SftSettings, cpu).startswith(
-        "answers is missing: --answers DIR"
-    )
+    with refused("batches: an epoch of 1000 examples"):
+        parse_sft(*words, "--top_k", "1000")
     # A few steps need not be a whole epoch, but one batch they must be.
     parse_sft(*words, "--top_k", "1000", "--max_steps", "2")
-    assert "top_k 100 does not fill batches of 256 " in refusal(
-        parse_sft, *words, "--top_k", "100", "--max_steps", "2"
-    )
+    with refused("batches: two steps of 100 examples"):
+        parse_sft(*words, "--top_k", "100", "--max_steps", "2")
 
 
 # Reward functions
@@ -518,34 +360,24 @@ def test_a_users_own_reward_beside_the_working_directory(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("path", "arguments", "message"),
+    ("path", "arguments"),
     [
-        (
-            "dat_reward",
-            {},
-            "'dat_reward' is no dotted path such as my_package.dat_reward",
-        ),
-        (
-            "no_such_module_of_mine.f",
-            {},
-            "no_such_module_of_mine.f: No module named 'no_such_module_of_mine'",
-        ),
-        (
-            "sozo.rewards.no_such",
-            {},
-            "sozo.rewards.no_such: module 'sozo.rewards' has no attribute 'no_such'",
-        ),
-        ("math.pi", {}, "math.pi cannot be called (it is a float)"),
-        ("sozo.rewards.make_dat_reward", {"scal": 1.0}, "unknown setting: scal"),
+        ("dat_reward", {}),
+        ("no_such_module_of_mine.f", {}),
+        ("sozo.rewards.no_such", {}),
+        ("math.pi", {}),
+        ("sozo.rewards.make_dat_reward", {"scal": 1.0}),
+        ("sozo.rewards.make_dat_usable", {"noun_checker": "mecab"}),
     ],
 )
-def test_reward_functions_that_are_not_there(path, arguments, message):
+def test_reward_functions_that_are_not_there(path, arguments):
     entry = {
         "task": "dat",
         "reward_funcs": [path],
         "reward_args": {path: arguments} if arguments else {},
     }
-    assert message in refusal(rewards_of, **entry)
+    with refused(f"rewards: {path}"):
+        rewards_of(**entry)
 
 
 OF_A_STRANGER = """
@@ -634,27 +466,20 @@ def strangers(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    "name",
     [
-        ("sozo.rewards.make_dat_reward", "sozo.rewards.make_dat_reward is a class; if"),
-        ("sozo.rewards.make_task_reward", "takes no completions; if it makes a reward"),
-        (
-            "make",
-            "takes no completions; if it makes a reward, name it in reward_args, ",
-        ),
-        (
-            "Judge",
-            "is a class; if it makes a reward, name it in reward_args, such as {",
-        ),
-        ("no_kwargs", "has no **kwargs, but is handed all that TRL knows; add them to"),
-        ("needs_solution", "needs solution, which is no column of dat; if it makes"),
+        "sozo.rewards.make_dat_reward",
+        "sozo.rewards.make_task_reward",
+        "make",
+        "Judge",
+        "no_kwargs",
+        "needs_solution",
     ],
 )
-def test_a_reward_that_cannot_be_called_is_refused_uncalled(name, message, strangers):
+def test_a_reward_that_cannot_be_called_is_refused_uncalled(name, strangers):
     path = name if "." in name else f"{strangers}.{name}"
-    said = refusal(rewards_of, task="dat", reward_funcs=[path])
-    assert said.startswith(f"reward function {path} ")
-    assert message in said
+    with refused(f"rewards: {name} cannot be called"):
+        rewards_of(task="dat", reward_funcs=[path])
 
 
 def called(strangers, name, prompts="prompts.jsonl"):
@@ -677,35 +502,21 @@ def called(strangers, name, prompts="prompts.jsonl"):
         ("half", [0.5, 0.5]),
         ("asked", [0.25, 0.25]),
         ("wrapped", [2.0, 2.0]),
-        ("tensor", "reward tensor gave tensor(1.); return a list of a number, or None"),
-        ("huge", "reward huge gave 1000000000"),
-        ("text", "reward text gave '3' for a completion; return a list of a number,"),
-        (
-            "one_number",
-            "reward one_number gave 1.0; return a list of a number, or None",
-        ),
-        (
-            "one_too_few",
-            "reward one_too_few gave 1 values for 2 completions; return one",
-        ),
-        ("later", "reward later gave {} for a completion; return a list of a number"),
+        ("tensor", None),
+        ("huge", None),
+        ("text", None),
+        ("one_number", None),
+        ("one_too_few", None),
+        ("later", None),
     ],
 )
 def test_what_a_strangers_reward_gives_first(name, paid, strangers, tmp_path):
     (tmp_path / "prompts.jsonl").write_text('{"prompt": "?", "solution": "a"}')
-    if isinstance(paid, str):
-        assert refusal(called, strangers, name).startswith(paid)
+    if paid is None:
+        with refused(f"rewards: {name} is no list of numbers"):
+            called(strangers, name)
     else:
         assert called(strangers, name) == paid
-
-
-def test_a_noun_checker_that_there_is_not():
-    said = "no noun checker is called 'mecab'; choose auto, jumanpp, jumandic or (English) lemminflect;"
-    assert said in refusal(rewards_of, task="dat", noun_checker="mecab")
-    path = "sozo.rewards.make_dat_usable"
-    arguments = {path: {"noun_checker": "mecab"}}
-    entry = {"task": "dat", "reward_funcs": [path], "reward_args": arguments}
-    assert said in refusal(rewards_of, **entry)
 
 
 def test_a_hub_models_revision_is_recorded_as_the_commit_that_was_loaded(
@@ -753,30 +564,14 @@ def test_vllm_draws_from_the_whole_distribution_with_room_for_what_is_asked():
         == 700
     )
     fitted(prompt + limit)  # to the last token
-    for window, words, said in [
-        (
-            prompt + limit - 1,
-            (),
-            rf"GRPO: max_completion_length {limit} is too long: .* room for {limit - 1} behind",
-        ),
-        (
-            prompt,
-            (),
-            f"GRPO: a prompt of {prompt} tokens fills the model's window of {prompt}; take",
-        ),
-        (
-            700,
-            ("--vllm_max_model_length", "701"),
-            "vLLM: vllm_max_model_length 701 is too long: the window of 700 ",
-        ),
-        (
-            None,
-            ("--vllm_max_model_length", str(prompt + 1)),
-            f"{prompt + 1}: max_completion_length {limit} is ",
-        ),
+    for window, words, row in [
+        (prompt + limit - 1, "", "too long"),
+        (prompt, "", "a prompt fills the window"),
+        (700, "--vllm_max_model_length 701", "longer than the window"),
+        (None, f"--vllm_max_model_length {prompt + 1}", "no room in vLLM"),
     ]:
-        with pytest.raises(UserError, match=said):
-            fitted(window, "--sampler", "vllm", *words)
+        with refused(f"completions: {row}"):
+            fitted(window, "--sampler", "vllm", *words.split())
 
 
 def test_examples_are_cut_at_the_models_window():
@@ -804,27 +599,19 @@ def test_examples_are_cut_at_the_models_window():
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("words", "row"),
     [
-        (
-            "--use_cpu true --sampler trl",
-            "accelerate has no FSDP on a CPU and would train without",
-        ),
-        (
-            "--use_cpu false",
-            "sampler shared_prefix does not work under FSDP; set sampler: trl",
-        ),
+        ("--use_cpu true --sampler trl", "a CPU"),
+        ("--use_cpu false", "shared_prefix"),
         ("--use_cpu false --sampler trl", None),
         (
             '--use_cpu false --sampler trl --evaluate {"every":1,"tasks":["dat"]}',
-            "evaluate does not work under FSDP; leave it out (--evaluate null), or take DeepSpeed",
+            "evaluate",
         ),
         ("--use_cpu false --sampler trl --evaluate null", None),
     ],
 )
-def test_what_does_not_go_with_fsdp_is_refused_at_once(words, message, monkeypatch):
+def test_what_does_not_go_with_fsdp_is_refused_at_once(words, row, monkeypatch):
     monkeypatch.setenv("ACCELERATE_USE_FSDP", "true")
-    if message is None:
+    with refused(f"FSDP: {row}") if row else nullcontext():
         parse_grpo([*TINY, *words.split()])
-    else:
-        assert refusal(parse_grpo, [*TINY, *words.split()]).startswith(message)

@@ -10,7 +10,7 @@ from transformers import LlamaForCausalLM
 
 from fakes import AXES, list_text
 from scripted_grpo import scripted
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.data.prompts import messages, prompt
 from sozo.models.model_support import end_tokens
 from sozo.training.grpo_trainer import MixTrainer
@@ -106,7 +106,7 @@ def test_eight_texts_behind_what_the_run_asks(tmp_path):
     assert all(1 <= len(answer) <= 12 for _, answer in sequences)
 
 
-@pytest.mark.parametrize("rate", [1e-2, 1e-4, 1e-5])
+@pytest.mark.parametrize("rate", [1e-2, 1e-5])
 def test_fresh_weights_in_bf16_pass(rate, tmp_path):
     trainer = watched(tmp_path, rate=rate)
     trainer.train()
@@ -120,23 +120,19 @@ def test_fresh_weights_in_bf16_pass(rate, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("every", "stale_from", "stopped"), [(2, 3, 5), (2, 1, 3), (1, 4, 5), (4, 1, 5)]
+    ("every", "stale_from", "stopped"), [(2, 3, 5), (1, 4, 5), (4, 1, 5)]
 )
 def test_stale_weights_end_the_run_within_k_steps(every, stale_from, stopped, tmp_path):
     # Step n + 1 draws with the weights of global step n: those of `stale_from` are the first that never arrive.
     trainer = watched(tmp_path, every=every, stale_from=stale_from)
-    with pytest.raises(
-        UserError, match=rf"^step {stopped}: vLLM's weights are stale: .* restart vLLM"
-    ) as error:
+    with refused("vllm: stale weights") as error:
         trainer.train()
-    assert "\n" not in str(error.value)
+    assert str(error.value).startswith(f"step {stopped}: ")
     assert stopped - 1 - stale_from < every
 
 
 def test_other_weights_end_the_run_at_its_first_step(tmp_path):
-    with pytest.raises(
-        UserError, match=r"^step 1: vLLM draws from other weights than the trainer's: "
-    ):
+    with refused("vllm: other weights"):
         watched(tmp_path, off=0.5).train()
 
 

@@ -1,17 +1,16 @@
 """Credit per word: tokens aligned with words, and gradients against those written by hand on lists of three words."""
 
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import AutoTokenizer, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
 from fakes import AXES, FakeEncoder, FakeNouns, list_text
 from scripted_grpo import generated, scripted
-from sozo.data.errors import UserError
+from sentences import refused
 from sozo.models.tiny import build_tokenizer
 from sozo.rewards.dat import DatDistance
 from sozo.rewards.reward import Part
@@ -79,18 +78,6 @@ def test_words_of_many_tokens_that_share_characters():
     check_alignment(tokenizer, words)
 
 
-@pytest.mark.slow
-def test_words_in_gemmas_tokens():
-    base = Path(__file__).parents[2] / "runs/gemma-3-270m/base"
-    if not base.is_dir():
-        pytest.skip("needs python recipes/unpack.py gemma-3-270m")
-    tokenizer = AutoTokenizer.from_pretrained(base)
-    check_alignment(
-        tokenizer,
-        ["林檎飴", "犬", "自動販売機", "猫", "鼯鼠", "空", "齷齪", "石", "木", "花"],
-    )
-
-
 def test_what_stands_before_the_text_and_texts_that_tokens_do_not_spell():
     tokenizer = build_tokenizer(list(AXES))
     ids = tokenizer("犬1. 猫", add_special_tokens=False)["input_ids"]
@@ -99,10 +86,7 @@ def test_what_stands_before_the_text_and_texts_that_tokens_do_not_spell():
         -1,
         0,
     ]
-    with pytest.raises(
-        UserError,
-        match=r"the tokens of a completion spell '犬1\. 猫', not its text '花': no",
-    ):
+    with refused("words: tokens of another text"):
         WordTokens(tokenizer).parts(ids, "花", [])
 
 
@@ -132,21 +116,6 @@ def test_the_parts_of_a_list_are_its_words():
 
 
 TOLD = {"credit": "word"}
-
-
-def test_a_words_worth_is_its_mean_distance_to_the_others():
-    rows, distance = np.array(LISTS), 1 - UNIT.astype(float) @ UNIT.T
-    expected = [
-        [
-            np.mean([distance[word, other] for other in words if other != word])
-            for word in words
-        ]
-        for words in LISTS
-    ]
-    assert distance_to_others(UNIT, rows) == pytest.approx(np.array(expected), abs=1e-6)
-    assert mean_pairwise_distance(UNIT, rows) == pytest.approx(
-        np.mean(expected, axis=1), abs=1e-6
-    )
 
 
 @pytest.fixture(params=[False, True], ids=["repeated", "shared"])
@@ -247,48 +216,34 @@ def test_groups_and_places_are_apart():
     assert part_advantages(np.zeros((4, 0)), 2).shape == (4, 0)
 
 
+WORTHS = Three("a", "a")
+
+
 @pytest.mark.parametrize(
-    ("told", "rewards", "message"),
+    ("row", "told", "rewards"),
     [
-        ({"credit": "token"}, [], "credit must be answer or word, not token"),
+        ("no such credit", {"credit": "token"}, []),
+        ("no reward of words", {"credit": "word"}, [usable]),
+        ("no reward of the answer", {"credit": "word"}, [WORTHS, WORTHS]),
+        ("entropy without words", {"word_entropy": 0.1}, [usable]),
+        ("no window", {"different_words": 5}, []),
         (
-            {"credit": "word"},
-            [usable],
-            "credit word needs a reward that says what each word earned",
-        ),
-        (
-            {"credit": "word"},
-            [Three("a", "a")],
-            "credit word rewards words of usable lists, so an unusable list teaches nothing",
-        ),
-        (
-            {"credit": "word"},
-            [Three("a", "a")] * 2,
-            "add a reward of the answer beside it, such as sozo.rewards.make_dat_u",
-        ),
-        ({"word_entropy": 0.1}, [usable], "word_entropy needs a reward"),
-        (
-            {"different_words": 5},
-            [],
-            "different_words and different_words_of belong together",
-        ),
-        (
+            "more than there are",
             {"different_words": 5, "different_words_of": 4},
-            [Three("a", "a")],
-            "different_words 5 must be 1 to different_words_of 4",
+            [WORTHS],
         ),
         (
+            "nothing to turn",
             {"different_words": 4, "different_words_of": 5},
-            [Three("a", "a")],
-            "different_words has nothing to turn",
+            [WORTHS],
         ),
     ],
 )
-def test_what_cannot_be(told, rewards, message):
+def test_what_cannot_be(row, told, rewards):
     class Trl:
         loss_type, off_policy_mask_threshold = "bnpo", None
 
-    with pytest.raises(UserError, match=message):
+    with refused(f"words: {row}"):
         WordArguments(**told).decide_words([rewards], Trl)
 
 
@@ -298,5 +253,5 @@ def test_each_entry_of_a_mix_needs_a_reward_of_the_answer():
 
     words = WordArguments(credit="word")
     words.decide_words([[Three("a", "a"), usable], [usable]], Trl)
-    with pytest.raises(UserError, match="an unusable list teaches nothing"):
+    with refused("words: no reward of the answer"):
         words.decide_words([[Three("a", "a")], [usable]], Trl)

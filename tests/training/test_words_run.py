@@ -7,8 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-import warm
-from grpo_runs import SLOW_REWARD, environment, history, recipe, run
+from grpo_runs import logged, recipe, run, same_weights
 
 SCORER = {"noun_checker": "jumandic"}
 REWARDS = [f"sozo.rewards.make_dat_{name}" for name in ("usable", "distance", "rarity")]
@@ -47,17 +46,13 @@ def states(output, step=6):
 def test_a_killed_run_resumes_with_its_counts_and_multiplier(mini, tmp_path):
     for name in ("whole", "killed"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "slow_reward.py").write_text(SLOW_REWARD)
-    words = command(mini, "slow_reward.slow")
+    words = command(mini, "stopping_reward.stop")
     unbroken = run(words, tmp_path / "whole")
     assert unbroken.returncode == 0, unbroken.stderr
     # What is paid by the word is no part of the logged reward.
-    assert "reward: 1 x dat_usable + 0 x slow\n" in unbroken.stdout
+    assert "reward: 1 x dat_usable + 0 x stop\n" in unbroken.stdout
     whole, output = tmp_path / "whole" / "out", tmp_path / "killed" / "out"
-    kill = output / "checkpoint-4" / "sozo_state.json", 0
-    (killed,) = warm.run_all(
-        [words], cwd=output.parent, env=environment(SLEEP="0.5"), kill=kill
-    )
+    killed = run(words, output.parent, STOP_AT="6", STOP_BY="SIGKILL")
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     resumed = run(words, output.parent)
     assert resumed.returncode == 0, resumed.stderr
@@ -65,16 +60,9 @@ def test_a_killed_run_resumes_with_its_counts_and_multiplier(mini, tmp_path):
     counts, keep = states(whole)
     assert len(counts["words"]) > 20
     assert keep["multiplier"] != 1.0
-    weights, expected = (
-        load_file(folder / "model.safetensors") for folder in (output, whole)
-    )
-    assert all(torch.equal(weights[name], expected[name]) for name in expected)
-    logged = [
-        [entry for entry in history(folder) if "reward" in entry]
-        for folder in (output, whole)
-    ]
-    assert logged[0] == logged[1]
-    assert {"words/entropy", "words/multiplier"} <= logged[0][-1].keys()
+    assert same_weights(output, whole)
+    assert logged(output) == logged(whole)
+    assert {"words/entropy", "words/multiplier"} <= logged(whole)[-1].keys()
 
 
 @pytest.mark.slow
@@ -98,7 +86,6 @@ def test_two_processes_do_what_one_does(launch, mini, tmp_path):
         torch.allclose(weights[name], expected[name], atol=1e-4) for name in expected
     )
     entropies = [
-        [entry["words/entropy"] for entry in history(folder) if "reward" in entry]
-        for folder in (one, two)
+        [entry["words/entropy"] for entry in logged(folder)] for folder in (one, two)
     ]
     assert entropies[0] == pytest.approx(entropies[1], rel=1e-4)

@@ -3,12 +3,12 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from fakes import AXES, FakeNouns, axis_encoder, list_text
+from http_server import wait_until
 from sozo.rewards.dat import DatReward
 from sozo.tasks.dat.scorer import DatScorer
 from two_ranks import gone, run_ranks
@@ -128,10 +128,7 @@ def test_a_worker_ends_with_its_launcher_and_not_with_a_shell(variables, expecte
     parent.kill()
     if not expected:
         os.kill(pid, 9)
-    deadline = time.monotonic() + 30
-    while not gone(pid):
-        assert time.monotonic() < deadline, "the worker outlived its launcher"
-        time.sleep(0.02)
+    wait_until(lambda: gone(pid))
     parent.communicate()
 
 

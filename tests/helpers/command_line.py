@@ -25,13 +25,3 @@ def here(*words):
     flags = expand_flags([*map(str, words)], list_flags(commands))
     with patch("sozo.eval.flags.one_line_errors", nullcontext):
         return commands(flags, standalone_mode=False)
-
-
-def check_refused(folder, message, *words):
-    """The command is refused in one line with `message`, before it writes its `--output` folder `out`."""
-    done = sozo(folder, *words, "--output", "out", OPENAI_API_KEY="none")
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), (
-        done.stderr
-    )
-    assert message in done.stderr
-    assert not (folder / "out").exists()

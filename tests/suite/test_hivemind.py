@@ -8,7 +8,6 @@ import pytest
 
 from fakes import FakeEncoder
 from sentences import refused
-from sozo import data
 from sozo.data.jsonl import read_objects
 from sozo.data.prompts import prompt
 from sozo.eval.draw import SamplingOptions
@@ -25,7 +24,6 @@ from sozo.tasks import refuse_training
 from sozo.tasks.sat.stories import load_stories
 from sozo.tasks.task import Item
 
-STORIES_PATH = Path(data.__file__).with_name("stories.jsonl")
 STORIES = [story.text for story in load_stories()]
 IDEAS = [
     idea.description + idea.implementation + idea.differentiation

@@ -22,7 +22,6 @@ from sozo.suite.sipen.items import (
 SHORTCUTS = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks/shortcuts.py"))
 shortcuts, without_reading = SHORTCUTS["shortcuts"], SHORTCUTS["without_reading"]
 CONTROLS = [item for item in trial_items() if item.direction in CONTROL]
-SCALE_ITEMS = [item for item in trial_items() if item.direction not in CONTROL]
 GOLD = {item.id: CONTROL[item.direction] for item in CONTROLS}
 CLAUSE = re.compile(
     r"(?P<number>二十ある|六つある)?(?P<noun>.+?)は(?P<word>すべて|ほとんどが|いくつかが|少なくとも一つが|一つも)"

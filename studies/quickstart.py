@@ -95,6 +95,13 @@ def say(label: str, line: str) -> None:
         console(stderr=True).print(f"{label:5}| {line}", markup=False, highlight=False)
 
 
+def _end_with(parent: int) -> None:
+    """In a process that begins: it ends with its parent, also with one that has ended by now."""
+    end_with_parent(signal.SIGTERM)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
 def launch(
     label: str,
     steps: Sequence[Step],
@@ -122,7 +129,7 @@ def launch(
                 encoding="utf-8",
                 errors="replace",
                 env=_ONE_THREAD | os.environ,
-                preexec_fn=partial(end_with_parent, signal.SIGTERM),
+                preexec_fn=partial(_end_with, os.getpid()),
             ) as process,
         ):
             running.append(process)
@@ -155,19 +162,19 @@ def make(args: argparse.Namespace, flags: list[str]) -> dict[str, Path]:
     running: list[subprocess.Popen[str]] = []
     ended = Event()
     with ThreadPoolExecutor(2) as pool:
-        jobs = [
-            pool.submit(
-                launch,
-                label,
-                track,
-                args.output_dir / f"{label}.log",
-                flags,
-                running,
-                ended,
-            )
-            for label, track in (("GRPO", first), ("wide", [*steps.values()]))
-        ]
         try:
+            jobs = [
+                pool.submit(
+                    launch,
+                    label,
+                    track,
+                    args.output_dir / f"{label}.log",
+                    flags,
+                    running,
+                    ended,
+                )
+                for label, track in (("GRPO", first), ("wide", [*steps.values()]))
+            ]
             for job in as_completed(jobs):
                 if error := job.exception():  # now: the other training may take minutes
                     console(stderr=True, style="red", markup=False).print(

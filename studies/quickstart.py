@@ -22,7 +22,7 @@ from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Event, Lock
+from threading import Lock
 
 import sozo
 from sozo.data.errors import UserError, one_line_errors
@@ -107,12 +107,10 @@ def launch(
     steps: Sequence[Step],
     log: Path,
     flags: Sequence[str],
-    running: list["subprocess.Popen[str]"],
-    ended: Event,
 ) -> None:
-    """Run steps one after the other, each in its own process that ends with this one and is added to `running`.
+    """Run steps one after the other, each in its own process that ends with this one.
 
-    One that starts while all are `ended` ends too. What they say goes to `log`, a training's to the screen too.
+    What they say goes to `log`, a training's to the screen too.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     for step in steps:
@@ -132,9 +130,6 @@ def launch(
                 preexec_fn=partial(_end_with, os.getpid()),
             ) as process,
         ):
-            running.append(process)
-            if ended.is_set():  # before it was among those that were ended
-                process.terminate()
             assert process.stdout is not None
             for line in process.stdout:
                 kept.write(line)
@@ -159,32 +154,16 @@ def make(args: argparse.Namespace, flags: list[str]) -> dict[str, Path]:
     )
     steps = {step.name: step for step in study_steps(study) if step.script != PAGE}
     first = [steps.pop(name) for name in GRPO]
-    running: list[subprocess.Popen[str]] = []
-    ended = Event()
     with ThreadPoolExecutor(2) as pool:
-        try:
-            jobs = [
-                pool.submit(
-                    launch,
-                    label,
-                    track,
-                    args.output_dir / f"{label}.log",
-                    flags,
-                    running,
-                    ended,
+        jobs = [
+            pool.submit(launch, label, track, args.output_dir / f"{label}.log", flags)
+            for label, track in (("GRPO", first), ("wide", [*steps.values()]))
+        ]
+        for job in as_completed(jobs):
+            if error := job.exception():  # now: the other training may take minutes
+                console(stderr=True, style="red", markup=False).print(
+                    f"{error}. The other training ends first, and is kept."
                 )
-                for label, track in (("GRPO", first), ("wide", [*steps.values()]))
-            ]
-            for job in as_completed(jobs):
-                if error := job.exception():  # now: the other training may take minutes
-                    console(stderr=True, style="red", markup=False).print(
-                        f"{error}. The other training ends first, and is kept."
-                    )
-        except KeyboardInterrupt:  # which may have reached this process alone
-            ended.set()
-            for process in running:
-                process.terminate()
-            raise
     for job in jobs:
         job.result()
     return {name: Path(study.step_folder(step)) for name, step in ROWS.items()}
@@ -253,9 +232,12 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=0)
     args, flags = parser.parse_known_args()
+    # Python would hand an interrupt on only once its main thread runs: one that comes as that thread begins to wait for the
+    # trainings is lost. The system ends this process at once, as by SIGTERM, and the trainings with it.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     console(stderr=True).print(
         "Two trainings beside each other, then lists of each model: about four minutes on two cores. "
-        "Each line begins with its training.",
+        "Each line begins with its training. Interrupted, the same command continues.",
         highlight=False,
     )
     started = time.monotonic()

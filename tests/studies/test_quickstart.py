@@ -108,7 +108,6 @@ def test_the_page_says_what_was_aimed_at_and_how_training_went(
 REFUSED = """
 import sys
 from pathlib import Path
-from threading import Event
 from sozo.data.errors import one_line_errors
 from sozo.studies.quickstart import launch
 from sozo.studies.study.steps import Step
@@ -117,7 +116,7 @@ settings = {"run_name": "two words"}
 files = {"config": Path("recipes/tiny/grpo.yaml"), "launcher": Path("recipes/accelerate/single.yaml")}
 refused = Step("grpo", "grpo", settings, **files)
 with one_line_errors("error"):
-    launch("GRPO", [refused], Path(sys.argv[1]), ["--no_such_flag", "1"], [], Event())
+    launch("GRPO", [refused], Path(sys.argv[1]), ["--no_such_flag", "1"])
 """
 
 

@@ -152,69 +152,11 @@ def test_one_list_said_again_and_again_is_higher_and_has_fewer_words(scored, tmp
     assert rows["dat/gain_pairing"].state == NOT_APART
 
 
-def test_pairing_by_a_second_encoder_is_a_fact_of_its_own(scored, tmp_path):
-    folder = base_and(tmp_path, scored, scored[len(scored) // 2 :], n=len(scored) // 2)
-    for gain, state in ((0.5, HIGHER), (0, NOT_APART)):
-        rows = rows_of(folder, SecondEncoder(gain))
-        assert rows["dat"].state == HIGHER
-        assert rows["dat/gain_pairing"].state == state
-        assert (rows["dat/gain_pairing"].by, rows["dat/gain_pairing"].unit) == (
-            "second",
-            "sd",
-        )
-    assert "dat/gain_pairing" not in rows_of(folder)  # nobody was asked
-
-
-def test_few_lists_do_not_tell_shares_apart(scored, tmp_path):
-    rows = rows_of(base_and(tmp_path, scored, scored[-10:], n=10))
-    assert rows["dat"].state == HIGHER
-    usable = rows["dat/usable"]
-    assert usable.state == NOT_APART
-    assert (
-        usable.estimate.low < -0.2 < 0.2 < usable.estimate.high
-    )  # ten of ten on both sides do not make them equal
-
-
 def test_without_a_usable_list_the_score_is_not_compared_and_usable_is_lower(
     scored, tmp_path
 ):
     found = states(base_and(tmp_path, scored, [words[:9] for words in scored[:LISTS]]))
     assert (found["dat"], found["dat/usable"]) == (NOT_COMPARED, LOWER)
-
-
-def test_missing_stories_and_broken_conditions_are_lower(tmp_path):
-    kept = {story.id: k for k, story in enumerate(load_stories())}
-    sat_run(tmp_path / "base", "base", lambda story: story.text)
-    sat_run(
-        tmp_path / "model", "model", lambda story: "" if kept[story.id] < 26 else FAR
-    )
-    assert states(tmp_path) == {
-        "sat": HIGHER,
-        "sat/scored": LOWER,
-        "sat/complete": LOWER,
-        "sat/compliant": LOWER,
-    }
-
-
-def test_what_neither_side_has_is_not_told_apart(tmp_path):
-    sat_run(tmp_path / "base", "base", lambda story: "昔の話。")
-    sat_run(tmp_path / "model", "model", lambda story: "夜の工場だ。")
-    compliant = rows_of(tmp_path)["sat/compliant"]
-    assert (compliant.value, compliant.base_value) == (0, 0)
-    assert compliant.state in (NOT_APART, NO_INTERVAL)
-
-
-def test_differences_that_are_all_equal_have_no_interval_and_say_why(tmp_path):
-    jcq(tmp_path, "base")
-    jcq(tmp_path, "model", lambda k: 1)
-    row = rows_of(tmp_path)["jcq/mean"]
-    assert (row.state, row.estimate.value, row.estimate.low, row.estimate.p) == (
-        NO_INTERVAL,
-        1,
-        None,
-        None,
-    )
-    assert row.estimate.reason == "all 35 differences are equal"
 
 
 # Who is compared with whom.
@@ -254,25 +196,6 @@ def test_a_model_called_like_a_task_keeps_its_name(scored, tmp_path):
         lists_run(tmp_path / name, name, scored[10 * k : 10 * k + 20])
     lines = [*first_screen(findings(find_evaluated([str(tmp_path)]))).lines()]
     assert any(line.startswith("dat: ") for line in lines)
-
-
-def test_by_another_judge_scores_are_not_compared_and_what_no_judge_decides_is(
-    tmp_path,
-):
-    jcq(tmp_path, "base")
-    jcq(tmp_path, "model", lambda k: 1, judge="judge-b")
-    rows = rows_of(tmp_path)
-    assert {name: row.state for name, row in rows.items()} == {
-        "jcq/mean": NOT_COMPARED,
-        "jcq/scored": NOT_COMPARED,
-        "jcq/complete": NOT_APART,
-    }
-    assert rows["jcq/mean"].estimate.reason == "scored by judge-b, base by judge-a"
-    assert (rows["jcq/mean"].by, rows["jcq/complete"].by) == ("judge-b", "")
-    others = findings(find_evaluated([str(tmp_path)]), "base").rows
-    assert {
-        row.state for row in others if row.column == "originality" and row.base
-    } == {NOT_COMPARED}
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -415,71 +338,6 @@ def test_the_corrected_p_is_below_5_percent_exactly_where_an_interval_leaves_out
 
 
 # What intervals hold.
-
-
-def test_the_judges_noise_is_in_the_interval_where_the_same_answers_were_judged_twice(
-    tmp_path,
-):
-    def scores(shift):
-        return lambda q: (
-            3,
-            3,
-            3
-            + (trial_questions().index(q) % 3 == 0)
-            + shift(trial_questions().index(q)),
-            3,
-        )
-
-    for name, source, shift in (
-        ("a", "base", lambda k: 0),
-        ("b", "model", lambda k: k % 2),
-    ):
-        jcq_run(
-            tmp_path / name,
-            source,
-            lambda q, source=source: f"{source}の答え",
-            scores(shift),
-        )
-    alone = rows_of(tmp_path)["jcq/mean"]
-    assert alone.below == ()
-    jcq_run(
-        tmp_path / "c" / "again",
-        "base",
-        lambda q: "baseの答え",
-        scores(lambda k: 2 - (k % 5 == 0)),
-    )
-    places = [str(tmp_path / "a"), str(tmp_path / "b"), f"again={tmp_path / 'c'}"]
-    rows = findings(find_evaluated(places), "base").rows
-    noisy = next(
-        row
-        for row in rows
-        if (row.model, row.base, row.column) == ("model", "base", "mean")
-    )
-    (said,) = noisy.below
-    assert said.startswith("with the judge's noise, ")
-    assert float(said.rpartition(" ")[2]) == pytest.approx(
-        0.45 / 2**0.5, abs=0.03
-    )  # 1.8 of four criteria, of a mean
-    assert noisy.estimate.value == alone.estimate.value
-    assert noisy.estimate.low < alone.estimate.low
-    assert noisy.estimate.high > alone.estimate.high
-    assert noisy.estimate.p > alone.estimate.p
-
-
-def test_over_seeds_all_numbers_are_over_the_seeds(scored, tmp_path):
-    half = len(scored) // 2
-    lists_run(
-        tmp_path / "base",
-        "base",
-        [scored[k] for k in np.random.default_rng(1).permutation(len(scored))[:half]],
-    )
-    for seed in range(3):
-        lists_run(tmp_path / f"A{seed}", f"A@{seed}", scored[half - 20 * seed :][:half])
-    rows = rows_of(tmp_path, SecondEncoder(gain=0.5), model="A")
-    assert {(row.seeds, row.counted) for row in rows.values()} == {(3, "seeds")}
-    assert {row.estimate.n for name, row in rows.items() if name != "dat/usable"} == {3}
-    assert rows["dat/gain_pairing"].state == HIGHER
-    assert rows["dat/usable"].state == NO_INTERVAL  # all are usable at every seed
 
 
 def gains_of(folder, model):

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 
 import pytest
 
@@ -65,38 +64,6 @@ def facts(page):
     return said
 
 
-def test_the_first_screen_has_facts_and_an_overview(three, tmp_path):
-    page = page_of(three, tmp_path, base="base")
-    unknown = {
-        "not known": ["what it was trained on"]
-    }  # and what both always have is no fact
-    assert facts(page) == {
-        "better": {
-            "higher than base": [
-                "score by judge-a 3.29 (+0.29 [+0.25, +0.32], 35 trial questions)"
-            ],
-            **unknown,
-        },
-        "worse": {
-            "lower than base": [
-                "score by judge-a 2.71 (−0.29 [−0.32, −0.25], 35 trial questions)"
-            ],
-            **unknown,
-        },
-    }
-    assert overview(page) == {
-        "Model": ["score"],
-        "base": ["3.00"],
-        "better": ["▲ 3.29 +0.29 [+0.25, +0.32]"],
-        "worse": ["▼ 2.71 −0.29 [−0.32, −0.25]"],
-    }
-    text = first_of(page)
-    assert "JCQ, 35 trial questions, by judge-a" in text
-    assert "Not run: DAT, SAT" in text
-    answers = page.split('class="samples"', 1)[1].split("</dl>", 1)[0]
-    assert answers.count("<dd ") == 6
-
-
 def test_one_model_has_its_row_and_nothing_to_compare_with(three, tmp_path):
     page = page_of(three / "better", tmp_path)
     assert overview(page)["better"] == ["3.29 [3.25, 3.32]"]
@@ -118,21 +85,6 @@ def test_nothing_scored_says_so(tmp_path):
     )  # no table of dashes
 
 
-def test_lists_of_nouns_are_rows_and_no_contestants(tmp_path):
-    for seed, (name, model) in enumerate(
-        {"base": "m", "trained": "n", "random": "random", "top": "frontier"}.items()
-    ):
-        dat_run(tmp_path / name, name, seed=seed)
-        change_config(tmp_path / name, "settings", model=model)
-    page = page_of(tmp_path, tmp_path, base="base")
-    assert list(facts(page)) == ["trained"]
-    assert {"base", "trained", "random", "top"} <= overview(page).keys()
-    assert [row[0] for row in cells_of(page, "DAT: differences")] == [
-        "Model",
-        "trained against base",
-    ]
-
-
 def test_of_many_models_the_table_alone_tells(tmp_path):
     for k in range(8):
         jcq_run(tmp_path / f"m{k}", f"m{k}", str, lambda q, k=k: _scores(q, int(k > 4)))
@@ -141,31 +93,6 @@ def test_of_many_models_the_table_alone_tells(tmp_path):
     rows = overview(page)
     assert (rows["m1"], rows["m7"]) == (["3.00 +0.00"], ["▲ 3.29 +0.29 [+0.25, +0.32]"])
     assert 'class="samples"' not in page
-
-
-def test_a_target_is_called_target_wherever_its_number_stands(three, tmp_path):
-    shutil.copytree(three, tmp_path / "runs")
-    paid = {
-        "task": "jcq",
-        "measure": "jcq/mean",
-        "encoder": None,
-        "judge": "judge-a",
-        "by": "grpo",
-    }
-    told = {"model_trained": True, "trained_on": [paid]}
-    change_config(tmp_path / "runs" / "better", "loaded", **told)
-    page = page_of(tmp_path / "runs", tmp_path, base="base")
-    assert overview(page)["better this checkpoint"] == [
-        "▲ 3.29 +0.29 [+0.25, +0.32] target"
-    ]
-    assert overview(page)["worse"] == ["▼ 2.71 −0.29 [−0.32, −0.25]"]
-    told = facts(page)["better"]
-    assert told == {
-        "rewarded or shown in training, so no evidence": [
-            "score by judge-a 3.29 (+0.29 [+0.25, +0.32], 35 trial questions)"
-        ],
-    }
-    assert "target" in cells_of(page, "JCQ: differences")[1][1]
 
 
 def test_different_words_are_rarefied_within_a_study(
@@ -222,16 +149,6 @@ def cut_off(folder, counts):
             lambda q, ends=ends: f"<think>{q.id}{next(ends)}",
             lambda q: (3, 3, 3, 3),
         )
-
-
-def test_answers_cut_off_stand_beside_their_models_number_alone(tmp_path):
-    cut_off(tmp_path, {"base": 0, "cut": 15})
-    page = page_of(tmp_path, tmp_path, base="base")
-    assert overview(page)["cut"] == [
-        "3.00 +0.00 15 of 35 answers cut off",
-        "▼ 57.1% −42.9 points [−61.7, −19.4]",
-    ]
-    assert overview(page)["base"] == ["3.00", "100.0%"]
 
 
 def test_answers_cut_off_of_several_seeds_are_one_number(tmp_path):

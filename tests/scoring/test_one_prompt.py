@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from judge_server import VERDICT
 from model_server import GOOD, completion, server
 from sentences import refused
 from sozo.data.schema import Completion
@@ -15,16 +14,9 @@ from sozo.scoring.embeddings import OpenAIEncoder
 from sozo.scoring.endpoint import client
 from sozo.scoring.endpoint.pace import RetryPolicy
 from sozo.scoring.endpoint.profile import Profile
-from sozo.scoring.judges.endpoint import EndpointJudge
-from sozo.scoring.judges.ledger import read_judgements
 from sozo.scoring.measure import Measure
-from sozo.tasks import task_type
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
-from sozo.tasks.jcq.questions import trial_questions
-from sozo.tasks.jcq.rubric import JCQ_V1
-from sozo.tasks.jcq.task import Jcq, JcqSettings
-from sozo.tasks.sat.task import Sat
 from sozo.tasks.task import Item, Row, Task
 from sozo.training.selection import select_pairs
 
@@ -230,73 +222,6 @@ def test_a_kept_answer_to_no_prompt_of_its_batch_is_left_out(tmp_path):
     with server(lambda body: completion("一")) as (url, _):
         answers = writer(url, keep=tmp_path).answer(["問い0番", "問い1番"], 0, 0)
     assert [answer.text for answer in answers] == ["零", "一"]
-
-
-def test_jcq_does_not_judge_what_never_came(tmp_path):
-    bad = trial_questions()[0].question
-
-    def answer(body):
-        if "# 出力形式" in asked(body):
-            return completion(VERDICT)
-        return SSE if asked(body) == bad else completion("傘立て")
-
-    task = Jcq(JcqSettings(trial=True))
-    with server(answer) as (url, requests):
-        task.judge = EndpointJudge("j", url)
-        done = run(task, url, tmp_path / "out")
-        assert done.stopped is None
-        greeting, *judged = (body for body in requests if body["model"] == "j")
-        assert (greeting["max_tokens"], len(judged)) == (1, 34)
-        metrics = done.metrics
-        assert (metrics["num_answers"], metrics["usable"], metrics["scored_items"]) == (
-            35,
-            34,
-            34,
-        )
-        assert {name: n for name, n in metrics["reasons"].items() if n} == {"error": 1}
-        assert metrics["answer_states"]["error"] == 1
-        assert (
-            metrics["measures"]["jcq/mean"]["value"],
-            metrics["measures"]["jcq/mean"]["n"],
-        ) == (3.5, 34)
-        ledger = read_judgements(tmp_path / "out" / "judgements.jsonl", (JCQ_V1,))
-        assert len(ledger) == 34
-    reasons = [answer.reason for answer in done.result.scored]
-    assert reasons == ["error", *[None] * 34]
-
-
-def test_what_never_came_keeps_no_condition_and_breaks_none(tmp_path):
-    bad = Sat().items()[0].prompt
-    with server(lambda body: BOOM if asked(body) == bad else completion("昔々。")) as (
-        url,
-        _,
-    ):
-        done = run(Sat(), url, tmp_path / "out")
-    metrics = done.metrics
-    assert (metrics["num_answers"], metrics["usable"]) == (113, 112)
-    assert metrics["reasons"]["error"] == 1
-    assert len(done.result.by_answer(Sat.measures[1])) == 112
-    again = score_answers(Sat(), tmp_path / "out", tmp_path / "again")
-    assert again.metrics["reasons"] == metrics["reasons"]
-
-
-@pytest.mark.suite
-def test_what_never_came_is_no_misunderstanding(tmp_path):
-    sipen = task_type("sipen")()
-    bad, *others = (item.prompt for item in sipen.items())
-    with server(lambda body: BOOM if asked(body) == bad else completion("はい")) as (
-        url,
-        _,
-    ):
-        metrics = run(sipen, url, tmp_path / "out").metrics
-    assert (metrics["num_answers"], metrics["usable"]) == (
-        len(others) + 1,
-        len(others),
-    )
-    assert metrics["reasons"] == {"unparseable": 0, "error": 1}
-    assert metrics["measures"]["sipen/unparseable"]["value"] == 0
-    answers = sum(n for of in metrics["answers"].values() for n in of.values())
-    assert answers == len(others)
 
 
 def test_what_never_came_is_no_unusable_list_and_is_never_trained_on(tmp_path):

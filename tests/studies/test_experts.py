@@ -15,8 +15,6 @@ from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.endpoint.bill import Price
 from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.studies.experts.analysis import (
-    OTHERS,
-    SHIFTED,
     difference,
     own_median,
     pooled,
@@ -90,32 +88,6 @@ def test_twelve_worlds_have_the_reference_programs_means():
             assert (
                 abs(fmean(kept) - mean) <= 4 * sd * (1 / 12 + 1 / 12) ** 0.5 + 0.001
             ), (name, fmean(kept), mean)
-
-
-def test_a_run_predicts_what_the_judge_says(tmp_path):
-    ratings = world(1, 0.3)
-    run(ratings, tmp_path)
-    by_name, _ = rows(tmp_path)
-    for condition, measured in product(CONDITIONS, (within, pooled)):
-        alpha = measured(ratings, predicted(ratings, condition), "ordinal", 10).alpha
-        assert by_name[condition.name][measured.__name__]["alpha"] == alpha
-
-
-def test_a_habit_alone_gains_pooled_and_nothing_within_experts(tmp_path):
-    page = run(world(1), tmp_path / "out").page
-    by_name, values = rows(tmp_path / "out")
-    dummy, zero = by_name["own median 10"], by_name["diff 10"]
-    assert dummy["pooled"]["alpha"] > zero["pooled"]["alpha"]
-    assert dummy["within"]["alpha"] < zero["within"]["alpha"]
-    assert "more than a habit" in page
-    assert {OTHERS, SHIFTED} <= set(by_name)
-    gap = next(
-        c
-        for c in values["compared"]
-        if (c["first"], c["second"]) == ("same 10", "diff 10")
-    )["within"]
-    assert gap["low"] > 0.5
-    assert gap["p_holm"] < 0.02
 
 
 def test_the_confidence_rule_says_how_few_it_keeps(tmp_path):

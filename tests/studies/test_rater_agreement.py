@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from command_line import sozo
-from finished_runs import JUDGE, jcq_run
+from finished_runs import jcq_run
 from sentences import refused, says
 from sozo.studies.agreement.judges import agree_judges, find_judged, same_answers
 from sozo.studies.agreement.raters import jaccard_by_chance, pairs_of
@@ -268,42 +268,6 @@ def test_a_broken_file_is_refused_and_never_a_score(lines, row, tmp_path):
     path = write_jsonl(tmp_path / "r.jsonl", lines)
     with refused(row):
         read_any_ratings(path, load_rubric("pbig"))
-
-
-def test_a_judge_asked_again_and_two_judges_by_hand(tmp_path):
-    first = {str(k): [(k % 5 + 1, 3, 2, 5), (1, 2, 3, 4)] for k in range(1, 8)}
-    again = {
-        q: [tuple(min(5, s + (q == "1")) for s in a) for a in answers]
-        for q, answers in first.items()
-    }
-    again["7"] = [None, (1, 2, 3, 4)]
-    jcq_run(tmp_path / "a", "m", first)
-    seeded = {**JUDGE, "extra_body": {"seed": 2}}
-    jcq_run(tmp_path / "b", "m", again, judge={**JUDGE, "extra_body": {"seed": 1}})
-    jcq_run(tmp_path / "c", "m", first, judge={**seeded})
-    jcq_run(
-        tmp_path / "d",
-        "m",
-        {q: [(1, 1, 1, 1)] * 2 for q in first},
-        judge={**JUDGE, "model": "k"},
-    )
-    places = [str(tmp_path / "b"), str(tmp_path / "c"), f"strict={tmp_path / 'd'}"]
-    run = agree_judges(find_judged(places, None), tmp_path / "out")
-    values = json.loads((run.folder / "agreement.json").read_text("utf-8"))
-    (retest,) = values["retests"]
-    assert retest["between"] == [str(tmp_path / "b"), str(tmp_path / "c")]
-    fluency, elaboration = retest["rows"][0], retest["rows"][3]
-    # 14 answers, one of which the first judging has no scores of; the two to the first question are one higher there.
-    assert (fluency["alpha"]["units"], fluency["exact"], fluency["within_one"]) == (
-        13,
-        11 / 13,
-        1,
-    )
-    assert fluency["difference"] == pytest.approx(-2 / 13)
-    assert elaboration["exact"] == 12 / 13  # 5 stays 5
-    (two,) = values["judges"]
-    assert two["between"] == ["j (jcq-v1)", "strict"]
-    assert two["rows"][1]["difference"] == pytest.approx(1 - 36 / 14)
 
 
 def test_judgings_that_share_nothing(tmp_path):

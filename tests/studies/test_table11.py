@@ -56,16 +56,6 @@ def cells_of(line):
     return [cell.strip() for cell in line.split("|")[1:-1]]
 
 
-def test_only_the_papers_rows_of_the_model_stand_below(folders):
-    lines = to_markdown(result(folders, "Swallow-8B")).splitlines()
-    row, answers, usable, mean, *others = cells_of(lines[2])
-    assert (row, answers, usable) == ("base", "4", "75.0%, 3 of 4")
-    assert mean == "0.5000 [0.2516, 0.7484]"
-    assert others == ["0.1000", "3", "2"]
-    assert not [line for line in lines if line.startswith("| Qwen2.5-7B")]
-    assert "paper" not in to_markdown(result(folders))
-
-
 def test_a_row_with_nothing_usable_does_not_empty_the_others(folders, tmp_path):
     shown = result(
         {**folders, "GRPO": write(tmp_path / "grpo", [], unusable=3, parts=1)},

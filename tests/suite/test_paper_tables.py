@@ -62,43 +62,6 @@ def by_hand():
     )
 
 
-def test_one_table_by_hand():
-    text = latex(by_hand(), "overview", Typeset(two_columns=True))
-    comments, table = text.split("\\begin{table*}\n")
-    assert comments.startswith(r"% \usepackage{array, booktabs, longtable}; ")
-    assert (
-        "% In overview.csv only (sozo report --columns NAME ... chooses): Usable\n"
-        in comments
-    )
-    small = r"\par\scriptsize\hspace{0pt}"
-    number = r"@{\hspace{6pt}}>{\footnotesize\raggedleft\arraybackslash\hspace{0pt}}p{\dimexpr.75\linewidth/5-6pt}"
-    assert table.splitlines() == [
-        r"\centering\setlength{\belowcaptionskip}{4pt}",
-        (
-            r"\caption[At a glance]{\sloppy At a glance. JCQ, 35 trial questions. Mean cosine distance by e5. "
-            r"$^{\uparrow}$ higher, $^{\downarrow}$ lower than org/\allowbreak{}base: the interval of the difference "
-            r"leaves out 0. No arrow does not mean equal. Of many models that equal the base, one "
-            r"or another gets an arrow by chance. 9 of 36 (b). In brackets: 95\% intervals. In brackets, of "
-            r"differences: intervals of 97.5\%; those of the first screen hold at once for a model.}"
-        ),
-        r"\label{tab:overview}",
-        rf"\begin{{tabular}}{{@{{}}>{{\footnotesize\raggedright}}p{{.25\linewidth}}*{{5}}{{{number}}}@{{}}}}",
-        r"\toprule",
-        r"Model & Score & b & c & d & Std \\",
-        r"\midrule",
-        rf"org/\allowbreak{{}}base & 0.50{small}{{[}}0.40, 0.60]{small}34 of 35 & 25.0\% & 2 & 3 & 4 \\",
-        (
-            rf"m\_\allowbreak{{}}1{small}mean over 3 seeds{small}against org/\allowbreak{{}}base & "
-            rf"$^{{\downarrow}}$0.25{small}{{[}}0.20, 0.30]{small}n = 3{small}$-$0.25 {{[}}$-$0.30, $-$0.20]"
-            rf"{small}2 answers cut off & 25.0\% & 2 & 3 & 4 \\"
-        ),
-        rf"few & 0.75{small}30 of 35 & 25.0\% & 2 & 3 & 4 \\",
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table*}",
-    ]
-
-
 def test_a_table_fits_the_columns_of_its_page():
     heads = {
         two: latex(by_hand(), "o", Typeset(two_columns=two)).split("\\midrule")[0]

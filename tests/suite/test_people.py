@@ -150,23 +150,6 @@ def english_people(tmp_path, monkeypatch, capsys, *flags):
     return " ".join(out.split()), written(output / "scores.csv", ";")
 
 
-def test_english_people(tmp_path, monkeypatch, capsys):
-    out, (cats, few, japanese) = english_people(tmp_path, monkeypatch, capsys)
-    scorer = DatScorer.from_settings(DatSettings(language="en"))
-    pairs = scorer.vectors.unit(["cat", *ENGLISH])
-    expected = 1 - (pairs @ pairs.T)[np.triu_indices(7, 1)].mean()
-    assert float(cats["sozo_score"]) == pytest.approx(expected, abs=1e-4)
-    assert cats["sozo_words"] == ", ".join(["cat", *ENGLISH])
-    assert cats["sozo_refused"] == "cat (repeated_word)"
-    assert few["sozo_reason"] == "too_few_words"
-    assert few["sozo_refused"] == "the (not_noun), 犬 (not_english)"
-    assert japanese["sozo_score"] == ""
-    assert japanese["sozo_reason"] == "fewer_than_7_valid"
-    # Below the table and in the paragraph.
-    assert out.count("not on the scale of published norms") == 2
-    assert "from 0 to 2" in out
-
-
 def test_english_people_by_olson_are_on_the_scale_of_models_by_olson(
     tmp_path, monkeypatch, capsys
 ):
@@ -309,12 +292,6 @@ def test_alpha_by_hand_and_by_simulation():
         )
         covered += one.low <= 0.75 <= one.high
     assert 0.92 < covered / 600 < 0.98
-
-
-def test_reliability_only_over_two_lists_a_person(fake, tmp_path):
-    rows = [[f"{k}", f"{k}", "、".join(AXES)] for k in range(5)]
-    _, page = scored(fake, tmp_path, [["participant", "trial", "response"], *rows])
-    assert page.count("none from one list") == 3
 
 
 def test_the_example_page_says_what_was_done(tmp_path, monkeypatch, capsys):

@@ -144,20 +144,6 @@ def study(*, age=None, ids=None):
     return rows
 
 
-def test_four_cells_have_means_sds_and_numbers():
-    results = long(pre=FIRST, post=SECOND)
-    means = design_of(results, list("aaaabbbbbb") * 2).means
-    cells = [("a", "pre", FIRST[:4]), ("a", "post", SECOND[:4])]
-    cells += [("b", "pre", FIRST[4:]), ("b", "post", SECOND[4:])]
-    change = [b - a for a, b in zip(FIRST, SECOND, strict=True)]
-    cells += [("a", "post − pre", change[:4]), ("b", "post − pre", change[4:])]
-    for row, (group, time, scores) in zip(means, cells, strict=True):
-        assert (row["Group"], row["Time"], row["n"]) == (group, time, len(scores))
-        mean, sd = pd.Series(scores).mean(), pd.Series(scores).std()
-        assert row["Mean"].value == pytest.approx(mean)
-        assert row["Sd"].value == pytest.approx(sd)
-
-
 def test_correlations_are_r_s_and_corrected_for_their_number():
     results = long(only=FIRST)
     other = [-value for value in SECOND[:9]] + [None]

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from answer_tables import SCORES, table
+from answer_tables import table
 from sentences import refused
 from sozo.data.prompts import fill, messages, prompt
 from sozo.data.schema import ERROR, FORM, write_columns
@@ -22,53 +22,6 @@ from sozo.training.selection import (
     select_top,
     training_rows,
 )
-
-
-def test_the_best_come_first_and_ties_go_by_id(tmp_path):
-    top = select_top(table(tmp_path), 3)
-    assert top.ids == ["c", "a", "e"]
-    assert top.texts == ["text c", "text a", "text e"]
-    assert top.scores.tolist() == pytest.approx([0.9, 0.8, 0.7])
-    assert (top.num_unusable, top.of) == (0, 8)
-    assert top.summary() == "3 of 8 answers, scores 0.7000 to 0.9000, 0 unusable"
-
-
-def test_the_order_of_the_file_does_not_matter(tmp_path):
-    backwards = dict(reversed(SCORES.items()))
-    first = select_pairs(table(tmp_path / "a"), 3, seed=0)
-    second = select_pairs(table(tmp_path / "b", backwards, parts=3), 3, seed=0)
-    assert first.chosen.facts() == second.chosen.facts()
-    assert first.rejected.ids == second.rejected.ids
-
-
-def test_unusable_answers_stay_in_with_score_0(tmp_path, caplog):
-    pairs = select_pairs(table(tmp_path), 3, seed=0)
-    assert pairs.chosen.ids == ["c", "a", "e"]
-    # The last three of b, d, f, h; the fourth is in neither.
-    assert sorted(pairs.rejected.ids) == ["d", "f", "h"]
-    assert pairs.rejected.scores.tolist() == [0.0, 0.0, 0.0]
-    assert (pairs.chosen.num_unusable, pairs.rejected.num_unusable) == (0, 3)
-    assert not caplog.records
-
-
-def test_the_pairing_is_a_matter_of_the_seed(tmp_path):
-    scores = {f"{row:03d}": 2 - row / 100 for row in range(100)}
-    folder = table(tmp_path, scores)
-    first, again, other = (select_pairs(folder, 50, seed=seed) for seed in (0, 0, 1))
-    assert first.rejected.ids == again.rejected.ids != other.rejected.ids
-    assert (
-        sorted(first.rejected.ids)
-        == sorted(other.rejected.ids)
-        == [f"{row:03d}" for row in range(50, 100)]
-    )
-    assert first.chosen.ids == other.chosen.ids == [f"{row:03d}" for row in range(50)]
-    # Random, not best with worst or best with best.
-    order = np.array([int(i) for i in first.rejected.ids])
-    assert abs(np.corrcoef(np.arange(50), order)[0, 1]) < 0.5
-    # The scores go with their answers.
-    assert first.rejected.scores.tolist() == pytest.approx(
-        [scores[i] for i in first.rejected.ids]
-    )
 
 
 @pytest.mark.parametrize(
@@ -116,20 +69,6 @@ def test_a_table_that_cannot_be_used(tmp_path):
     second.write_bytes(first.read_bytes())
     with refused("selection: answers twice"):
         select_top(twice, 1)
-
-
-def test_facts_tell_data_apart(tmp_path):
-    facts = select_top(table(tmp_path), 3).facts()
-    assert {k: v for k, v in facts.items() if k != "sha256"} == {
-        "answers": 3,
-        "of": 8,
-        "prompts": 1,
-        "unusable": 0,
-        "lowest_score": 0.7,
-        "highest_score": 0.9,
-    }
-    other = select_top(table(tmp_path / "other", {**SCORES, "g": 0.75}), 3).facts()
-    assert other["sha256"] != facts["sha256"]
 
 
 def selected(text):
@@ -342,36 +281,6 @@ def both(tmp_path):
 
 def best(*numbers):
     return [f"f{k}" for k in numbers]
-
-
-@pytest.mark.parametrize(
-    ("rule", "pairs", "chosen", "rejected"),
-    [
-        ("paper", 8, best(7, 6, 5, 4, 3, 2, 1, 0), list(BASE)),
-        ("paper", 4, best(7, 6, 5, 4), ["b4", "b5", "b6", "b7"]),
-        ("usable", 4, best(7, 6, 5, 4), ["b0", "b1", "b2", "b3"]),
-        ("usable", 6, best(7, 6, 5, 4, 3, 2), ["b0", "b1", "b2", "b3", "f0", "f1"]),
-        # All texts are equally rare: of the better and of the worse half the first.
-        ("divpo", 2, best(7, 6), ["f0", "f1"]),
-    ],
-)
-def test_a_frontier_is_opposed_to_a_base(rule, pairs, chosen, rejected, both, caplog):
-    selected = [
-        select_pairs(folders, pairs, seed=0, rule=rule)
-        for folders in (both, both[::-1])
-    ]
-    for pair in selected:
-        assert pair.chosen.ids == chosen
-        assert sorted(pair.rejected.ids) == rejected
-        assert pair.chosen.num_prompts == 1
-    assert selected[0].rejected.ids == selected[1].rejected.ids
-    assert not caplog.records
-
-
-def test_the_best_of_all_tables_are_imitated(both):
-    top = select_top(both, 8)
-    assert top.ids == best(7, 6, 5, 4, 3, 2, 1, 0)
-    assert select_top(both[::-1], 8).facts() == top.facts()
 
 
 def test_shares_are_by_prompt_whatever_its_tables_and_items_are_called(run):

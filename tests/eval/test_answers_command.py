@@ -12,8 +12,7 @@ from random import Random
 import pytest
 
 from command_line import here
-from finished_runs import jcq_run as short_jcq_run
-from finished_runs import sat_run
+from finished_runs import dat_run, given_jcq, given_sat, jcq_run, write
 from pages import read_packed
 from sentences import refused
 from sozo.data.run_folder import RunFolder
@@ -26,7 +25,6 @@ from sozo.tasks.dat.summary import summarise
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.task import Complete
 from toy_task import Lipogram
-from whole_runs import dat_run, jcq_run, write
 
 FIRST = [
     "model",
@@ -156,7 +154,7 @@ def test_json_lines_hold_the_same(runs, tmp_path):
 def test_the_columns_of_a_task_do_not_depend_on_who_judged_or_what_came_out(
     runs, tmp_path
 ):
-    short_jcq_run(tmp_path / "other", "other", {"1": [None]})
+    given_jcq(tmp_path / "other", "other", {"1": [None]})
     assert list(written(tmp_path / "a.csv", tmp_path / "other")[0]) == [
         *FIRST,
         *CRITERIA,
@@ -200,7 +198,7 @@ ODD = {
 
 
 def test_a_text_stays_what_it_was_and_runs_nowhere(tmp_path):
-    sat_run(tmp_path / "run", "=1+1", dict.fromkeys(ODD, 0.5), texts=ODD)
+    given_sat(tmp_path / "run", "=1+1", dict.fromkeys(ODD, 0.5), texts=ODD)
     rows = {row["item"]: row for row in written(tmp_path / "a.csv", tmp_path / "run")}
     assert {row["model"] for row in rows.values()} == {"'=1+1"}
     expected = ODD | {

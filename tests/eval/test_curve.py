@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from fakes import list_text
+from finished_runs import lists_run
 from run_files import change_config
 from sozo.data.jumandic import load_nouns
 from sozo.eval.curve import CURVE, MIN_P, lines
@@ -18,7 +19,6 @@ from sozo.scoring.statistics.curve import above_line, joined
 from sozo.scoring.statistics.hill import different_words, hill_interval
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
-from whole_runs import lists_run
 
 # Worlds of lists: words drawn by frequency, Zipf's, with a temperature; rare ones lie farther apart.
 

@@ -5,6 +5,7 @@ import pytest
 
 from fakes import list_text
 from finding_rows import rows_of, states
+from finished_runs import jcq_run, lists_run, sat_run
 from run_files import change_config
 from sentences import refused
 from sozo.data.jumandic import load_nouns
@@ -27,7 +28,6 @@ from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.tasks.sat.stories import load_stories
-from whole_runs import jcq_run, lists_run, sat_run
 
 NOUNS = load_nouns()[:600]
 LISTS = 120

@@ -9,6 +9,7 @@ from urllib.parse import unquote
 import pytest
 
 from browser import CHROMIUM, Browser
+from finished_runs import dat_run, jcq_run
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.report.exports import csv_text, files
@@ -16,7 +17,6 @@ from sozo.scoring.measure import DIFFERENCE, RATIO, Estimate, Measure
 from sozo.scoring.numbers import SHARE
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.tasks.jcq.questions import trial_questions
-from whole_runs import dat_run, jcq_run
 
 SCORE = Measure("a", 2)
 

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from finished_runs import dat_run, jcq_run
 from pages import cells_of, english_text
 from run_files import change_config
 from sozo.data.study_folder import StudyFolder, StudyRow, write_study
@@ -12,7 +13,6 @@ from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.models.trained_on import NOT_RECORDED, trained_on
 from sozo.tasks.jcq.questions import trial_questions
-from whole_runs import dat_run, jcq_run
 
 QUESTIONS = trial_questions()
 

@@ -5,13 +5,13 @@ import re
 
 import pytest
 
+from finished_runs import jcq_run
 from pages import read_packed
 from sozo.eval.evaluated import Evaluated, find_evaluated
 from sozo.eval.findings import findings
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.seeds import fold
 from sozo.tasks.jcq.questions import trial_questions
-from whole_runs import jcq_run
 
 QUESTIONS = trial_questions()
 

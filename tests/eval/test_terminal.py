@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import typer
 
-from finished_runs import dat_run, sat_run
+from finished_runs import given_dat, given_sat
 from run_files import metrics_of
 from sozo.eval.cli import show_all
 from sozo.eval.run import TaskRun
@@ -86,7 +86,7 @@ def test_no_number_is_cut_and_no_line_is_too_wide(width, capsys, monkeypatch):
 @pytest.mark.parametrize("width", [40, 120])
 def test_a_runs_row_is_whole_too(width, capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("COLUMNS", str(width))
-    path = sat_run(
+    path = given_sat(
         tmp_path / "東北大学",
         "東北大学の日本語モデル七十億パラメータ版",
         {"a": 0.12345, "b": 0.5},
@@ -105,7 +105,7 @@ def test_a_runs_row_is_whole_too(width, capsys, monkeypatch, tmp_path):
 def test_what_explains_numbers_is_said_once_behind_all_models(capsys, tmp_path):
     runs = []
     for name in ("a", "b", "c"):
-        path = dat_run(tmp_path / name, name, 0.8)
+        path = given_dat(tmp_path / name, name, 0.8)
         metrics = metrics_of(path)
         metrics["instruments"] = {"pairing": 0.5, "glued_share": 0.1}
         runs.append(TaskRun(Dat(), path, metrics, False))

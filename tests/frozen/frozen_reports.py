@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from frozen_runs import NOUNS, SECOND, Report, reports
+from frozen_runs import NOUNS, RUNS, SECOND, Report, report
 
 from sozo.data.schema import iter_tables
 from sozo.eval.evaluated import find_evaluated
@@ -30,13 +30,13 @@ def values_of(name: str, folder: Path) -> Mapping[str, Any]:
         patch("sozo.scoring.second_encoder.make_encoder", lambda name, **_: SECOND),
         patch.dict("os.environ", {"COLUMNS": "120"}),
     ):
-        report = reports(folder)[name]()
-        models = find_evaluated(report.places)
-        second = SecondEncoder("second", NOUNS) if report.second else None
-        found = findings(models, report.base, second)
+        made = report(name, folder)
+        models = find_evaluated(made.places)
+        second = SecondEncoder("second", NOUNS) if made.second else None
+        found = findings(models, made.base, second)
         page = folder / f"{name}.html"
-        write_evaluation(page, models, base=report.base, second_encoder=second)
-        values = rows_of(found) | printed(found, page) | worths(report)
+        write_evaluation(page, models, base=made.base, second_encoder=second)
+        values = rows_of(found) | printed(found, page) | worths(made)
     return {key: without(folder, value) for key, value in values.items()}
 
 
@@ -90,4 +90,4 @@ def without(folder: Path, value: Any) -> Any:
     return value
 
 
-PARTS = {f"report-{name}": partial(values_of, name) for name in reports(Path())}
+PARTS = {f"report-{name}": partial(values_of, name) for name in RUNS}

@@ -9,6 +9,7 @@ from typing import Any
 from frozen_answers import FRAMES
 
 from fakes import FakeJudge, list_text
+from finished_runs import dat_run
 from http_server import Running, score
 from integration_texts import FREE, SETTINGS
 from integrations.texts import NOUNS, cases
@@ -29,7 +30,6 @@ from sozo.rewards.integrations.core import Integration
 from sozo.suite.sentences.task import Sentences
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.tasks.sat.stories import load_stories
-from whole_runs import dat_run
 
 GROUP, STEP = 8, 200
 VERDICT = "流暢性: {}\n柔軟性: {}\n独創性: {}\n精緻性: {}"

@@ -16,7 +16,9 @@ from random import Random
 import numpy as np
 
 from fakes import FakeJudge, FakeNouns, list_text
-from sozo.eval.run import TaskRun, score_answers
+from finished_runs import VERDICT, judged_run, scored, write
+from run_files import change_config
+from sozo.eval.run import TaskRun
 from sozo.scoring.endpoint.client import Reply
 from sozo.suite.hivemind.task import Hivemind, HivemindSettings
 from sozo.suite.pbig.ideas import trial_ideas
@@ -28,7 +30,6 @@ from sozo.suite.sipen.task import Sipen, SipenSettings
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.jcq.questions import TASKS, trial_questions
-from sozo.tasks.jcq.task import Jcq, JcqSettings
 from sozo.tasks.sat.score import SatScorer
 from sozo.tasks.sat.stories import load_stories
 from sozo.tasks.sat.task import Sat
@@ -81,36 +82,6 @@ class Report:
     runs: Sequence[TaskRun]
     base: str | None = None
     second: bool = False  # whether a second encoder is asked
-
-
-def write(path: Path, rows: Sequence[object]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    return path
-
-
-def scored(
-    task,
-    folder: Path,
-    source: str,
-    rows: Sequence[object],
-    trained_on: Sequence[str] | None = None,
-) -> TaskRun:
-    """A finished run of these answers; `trained_on`: the model was trained, for these tasks."""
-    run = score_answers(
-        task, write(folder.with_suffix(".answers"), rows), folder, source=source
-    )
-    if trained_on is not None:
-        change_config(folder, "loaded", model_trained=True, trained_on=list(trained_on))
-    return run
-
-
-def change_config(folder: Path, part: str, **values: object) -> None:
-    """As a run of a model that was trained, or of drawn nouns, would have written it."""
-    file = folder / "config.json"
-    config = json.loads(file.read_text("utf-8"))
-    config[part] |= values
-    file.write_text(json.dumps(config), "utf-8")
 
 
 def shuffled(values: Sequence[str], random: Random) -> list[str]:
@@ -181,9 +152,6 @@ def dat(
     return run
 
 
-VERDICT = "流暢性: {}\n柔軟性: {}\n独創性: {}\n精緻性: {}"
-
-
 def jcq(
     folder,
     source,
@@ -236,13 +204,9 @@ def jcq(
         lines = [
             {"id": q.id, "task": q.task, "question": q.question} for q in questions
         ]
-        options = {
-            "questions": str(write(folder.with_suffix(".questions.jsonl"), lines)),
-            "any_questions": True,
-        }
-    task = Jcq(JcqSettings(judge_model=judge, **options))
-    task.judge = FakeJudge(reply, name=judge, max_tokens=1024)
-    return scored(task, folder, source, rows, trained_on)
+        file = write(folder.with_suffix(".questions.jsonl"), lines)
+        options = {"questions": str(file), "any_questions": True}
+    return judged_run(folder, source, rows, reply, judge, trained_on, **options)
 
 
 def own_questions() -> list:
@@ -342,192 +306,131 @@ def hivemind(folder, source, own) -> TaskRun:
     return scored(task, folder, source, rows)
 
 
-def reports(folder: Path) -> dict[str, Callable[[], Report]]:
-    """Name -> what makes its runs, each in a folder of its own."""
+Made = tuple[Callable[..., TaskRun], str, dict[str, object]]
+GOALS = {"before": None, "tuned": ["dat"], "merged": ["dat", "sat"]}
 
-    def of(name, runs, **options) -> Report:
-        return Report([str(folder / name)], list(runs), **options)
 
-    def places(name, *sources):
-        return [folder / name / source for source in sources]
-
-    def two():
-        before, after = places("dat", "before", "after")
-        return of(
-            "dat",
-            [
-                dat(before, "before", 1),
-                dat(after, "after", 2, words=40, best_of=4, bad=20, failed=3),
-            ],
+def seeds() -> list[Made]:
+    """A base, and a method of five seeds."""
+    return [(dat, "base", {"seed": 1})] + [
+        (
+            dat,
+            name,
+            {"seed": 10 + k, "words": 48 - 2 * k, "best_of": 2 + k % 3, "bad": 4 + k},
         )
+        for k, name in enumerate(("SFT", "SFT@1", "SFT@2", "SFT@3", "SFT@4"))
+    ]
 
-    def seeds():
-        base = dat(folder / "dat-seeds/base", "base", 1)
-        rows = [
-            dat(
-                folder / "dat-seeds" / name,
-                name,
-                10 + k,
-                words=48 - 2 * k,
-                best_of=2 + k % 3,
-                bad=4 + k,
-            )
-            for k, name in enumerate(("SFT", "SFT@1", "SFT@2", "SFT@3", "SFT@4"))
+
+def paired() -> list[Made]:
+    """Three methods; two of them, seed by seed."""
+    names = ("A@0", "A@1", "A@2", "B@0", "B@1", "B@2", "C@5", "C@6", "C@7")
+    return [
+        (
+            dat,
+            name,
+            {
+                "seed": 20 + k,
+                "n": 60,
+                "words": 56 - 3 * (k // 3),
+                "best_of": 1 + k // 3,
+            },
+        )
+        for k, name in enumerate(names)
+    ]
+
+
+def mixed() -> list[Made]:
+    """Three models by four tasks, two of which were trained; drawn lists, and stories without one."""
+    made: list[Made] = []
+    for k, (name, goal) in enumerate(GOALS.items()):
+        own, good = {"seed": 40 + k, "trained_on": goal}, 1 + 3 * k
+        made += [
+            (
+                dat,
+                f"{name}/dat",
+                own | {"words": 64 - 12 * k, "best_of": good, "bad": 6 + 8 * k},
+            ),
+            (jcq, f"{name}/jcq", own | {"gain": 0.4 * k}),
+            (sat, f"{name}/sat", own | {"best_of": good}),
+            (sipen, f"{name}/sipen", own | {"right": 0.95 - 0.12 * k}),
         ]
-        return of("dat-seeds", [base, *rows], base="base", second=True)
-
-    def paired():
-        names = ["A@0", "A@1", "A@2", "B@0", "B@1", "B@2", "C@5", "C@6", "C@7"]
-        rows = [
-            dat(
-                folder / "dat-seeds-paired" / name,
-                name,
-                20 + k,
-                n=60,
-                words=56 - 3 * (k // 3),
-                best_of=1 + k // 3,
-            )
-            for k, name in enumerate(names)
-        ]
-        return of("dat-seeds-paired", rows, base="A")
-
-    def encoders():
-        before, near, far = places("dat-encoders", "before", "near", "far")
-        rows = [
-            dat(before, "before", 31, n=125, trials=115),
-            dat(near, "near", 32, n=110, words=30, best_of=6),
-            dat(far, "far", 33, best_of=12, trials=105),
-        ]
-        return of("dat-encoders", rows, second=True)
-
-    def olson():
-        drawn, one, other = places("dat-olson", "drawn", "one", "other")
-        rows = [
-            dat(drawn, "drawn", 60, n=45, english=True, model="random"),
-            dat(one, "one", 61, n=40, english=True),
-            dat(other, "other", 62, n=50, words=20, best_of=3, english=True),
-        ]
-        return of("dat-olson", rows)
-
-    def judge():
-        base, other, third = places("jcq", "base", "other", "third")
-        own = own_questions()
-        made = [
-            jcq(base, "base", 1, 0.0, questions=own),
-            jcq(other, "other", 2, 0.9, questions=own),
-            jcq(third, "third", 3, 0.2, questions=own, answers=1),
-        ]
-        return of("jcq", made)
-
-    def judges():
-        good, bad = places("jcq-judges", "good", "bad")
-        return of(
-            "jcq-judges",
-            [jcq(good, "good", 1, 1.0), jcq(bad, "bad", 2, 0.0, judge="judge-b")],
-            base="good",
-        )
-
-    def trial():
-        one, again, third, other = places(
-            "jcq-trial", "one", "one-again", "one-again-too", "other"
-        )
-        made = [
-            jcq(path, "one", 1, 0.3, judged=k)
-            for k, path in enumerate((one, again, third))
-        ]
-        made.append(jcq(other, "other", 5, 1.0))
-        return Report(
-            [f"{path.name}={path}" for path in (one, again, third, other)],
-            made,
-            base="one",
-        )
-
-    def stories():
-        base, near, far = places("sat", "base", "near", "far")
-        return of(
-            "sat",
-            [sat(base, "base", 1, 1), sat(near, "near", 2, 2), sat(far, "far", 3, 9)],
-            base="base",
-        )
-
-    def controls():
-        base, tuned = places("sipen", "base", "tuned")
-        return of(
-            "sipen",
-            [sipen(base, "base", 1, 0.95), sipen(tuned, "tuned", 2, 0.7)],
-            base="base",
-        )
-
-    def ideas():
-        one, other = places("pbig", "one", "other")
-        return of("pbig", [pbig(one, "one", 0), pbig(other, "other", 1)], base="one")
-
-    def alike():
-        one, other = places("hivemind", "one", "other")
-        return of(
-            "hivemind",
-            [hivemind(one, "one", 1), hivemind(other, "other", 4)],
-            base="one",
-        )
-
-    def mixed():
-        made, place = [], folder / "mixed"
-        for k, (name, goal) in enumerate(
-            {"before": None, "tuned": ["dat"], "merged": ["dat", "sat"]}.items()
-        ):
-            good = 1 + 3 * k
-            made += [
-                dat(
-                    place / name / "dat",
-                    name,
-                    40 + k,
-                    words=64 - 12 * k,
-                    best_of=good,
-                    bad=6 + 8 * k,
-                    trained_on=goal,
-                ),
-                jcq(place / name / "jcq", name, 40 + k, 0.4 * k, trained_on=goal),
-                sat(place / name / "sat", name, 40 + k, good, trained_on=goal),
-                sipen(
-                    place / name / "sipen",
-                    name,
-                    40 + k,
-                    0.95 - 0.12 * k,
-                    trained_on=goal,
-                ),
-            ]
-        made.append(dat(place / "lists" / "dat", "lists", 50, n=110, model="random"))
-        made.append(sat(place / "late" / "sat", "late", 51, 2, stories=113))
-        return of("mixed", made, base="before", second=True)
-
-    made = {
-        "dat": two,
-        "dat-seeds": seeds,
-        "dat-seeds-paired": paired,
-        "dat-encoders": encoders,
-    }
-    made |= {"dat-olson": olson, "jcq": judge}
-    made |= {
-        "jcq-judges": judges,
-        "jcq-trial": trial,
-        "sat": stories,
-        "sipen": controls,
-        "pbig": ideas,
-    }
-    return made | {"hivemind": alike, "mixed": mixed}
+    made.append((dat, "lists/dat", {"seed": 50, "n": 110, "model": "random"}))
+    return [*made, (sat, "late/sat", {"seed": 51, "best_of": 2, "stories": 113})]
 
 
-def sheet() -> tuple[str, str]:
-    """What thirteen people wrote, two lists each but for one, as CSV; and the scores of a sample, for percentiles."""
-    lines, random = ["participant,trial,answer"], Random("people")
-    for person in range(13):
-        pool = NOUNS[: 24 + 3 * person]
-        for trial in (1, 2)[: 1 + (person != 5)]:
-            words = shuffled(pool, random)[:10]
-            if (person + trial) % 5 == 0:
-                words[2:4] = [NO_NOUNS[0], words[0]]
-            lines.append(
-                f"p{person},{trial},{'、'.join(words[:5] if person == 7 else words)}"
-            )
-    norms = ["id,score", *(f"n{k},{0.8 + 0.01 * k}" for k in range(40))]
-    return "\n".join(lines) + "\n", "\n".join(norms) + "\n"
+def again(place: str, **options: object) -> Made:
+    """One model's answers, judged once more."""
+    return jcq, place, {"seed": 1, "gain": 0.3, "source": "one", **options}
+
+
+# Report -> what makes its runs: the task's function, where in the report's folder, and with what.
+RUNS: dict[str, list[Made]] = {
+    "dat": [
+        (dat, "before", {"seed": 1}),
+        (dat, "after", {"seed": 2, "words": 40, "best_of": 4, "bad": 20, "failed": 3}),
+    ],
+    "dat-seeds": seeds(),
+    "dat-seeds-paired": paired(),
+    "dat-encoders": [
+        (dat, "before", {"seed": 31, "n": 125, "trials": 115}),
+        (dat, "near", {"seed": 32, "n": 110, "words": 30, "best_of": 6}),
+        (dat, "far", {"seed": 33, "best_of": 12, "trials": 105}),
+    ],
+    "dat-olson": [
+        (dat, "drawn", {"seed": 60, "n": 45, "english": True, "model": "random"}),
+        (dat, "one", {"seed": 61, "n": 40, "english": True}),
+        (
+            dat,
+            "other",
+            {"seed": 62, "n": 50, "words": 20, "best_of": 3, "english": True},
+        ),
+    ],
+    "jcq": [
+        (jcq, "base", {"seed": 1, "gain": 0.0, "questions": own_questions()}),
+        (jcq, "other", {"seed": 2, "gain": 0.9, "questions": own_questions()}),
+        (
+            jcq,
+            "third",
+            {"seed": 3, "gain": 0.2, "questions": own_questions(), "answers": 1},
+        ),
+    ],
+    "jcq-judges": [
+        (jcq, "good", {"seed": 1, "gain": 1.0}),
+        (jcq, "bad", {"seed": 2, "gain": 0.0, "judge": "judge-b"}),
+    ],
+    "jcq-trial": [
+        again("one"),
+        again("one-again", judged=1),
+        again("one-again-too", judged=2),
+        (jcq, "other", {"seed": 5, "gain": 1.0}),
+    ],
+    "sat": [
+        (sat, "base", {"seed": 1, "best_of": 1}),
+        (sat, "near", {"seed": 2, "best_of": 2}),
+        (sat, "far", {"seed": 3, "best_of": 9}),
+    ],
+    "sipen": [
+        (sipen, "base", {"seed": 1, "right": 0.95}),
+        (sipen, "tuned", {"seed": 2, "right": 0.7}),
+    ],
+    "pbig": [(pbig, "one", {"seed": 0}), (pbig, "other", {"seed": 1})],
+    "hivemind": [(hivemind, "one", {"own": 1}), (hivemind, "other", {"own": 4})],
+    "mixed": mixed(),
+}
+BASES = {"dat-seeds": "base", "dat-seeds-paired": "A", "jcq-judges": "good"}
+BASES |= {"jcq-trial": "one", "sat": "base", "sipen": "base", "pbig": "one"}
+BASES |= {"hivemind": "one", "mixed": "before"}
+
+
+def report(name: str, folder: Path) -> Report:
+    """The runs of a report, made in a folder of its own."""
+    runs = [
+        make(folder / name / place, **{"source": place.partition("/")[0]} | options)
+        for make, place, options in RUNS[name]
+    ]
+    places = [str(folder / name)]
+    if name == "jcq-trial":  # what was judged again is called by its place
+        places = [f"{run.folder.name}={run.folder}" for run in runs]
+    second = name in ("dat-seeds", "dat-encoders", "mixed")
+    return Report(places, runs, BASES.get(name), second)

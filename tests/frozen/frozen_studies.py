@@ -10,7 +10,7 @@ from freeze import files_of
 from frozen_runs import NOUNS
 
 from expert_world import RUBRIC, world, world_judge
-from finished_runs import JUDGE, QUESTION_OF_TASK, dat_run, jcq_run, sat_run
+from finished_runs import JUDGE, QUESTION_OF_TASK, given_dat, given_jcq, given_sat
 from sozo.data.published import load
 from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.studies.agreement.judges import agree_judges, find_judged
@@ -89,7 +89,7 @@ def agreement(folder: Path) -> Mapping[str, Any]:
             ]
             for key, own in grades.items()
         }
-        places.append(str(jcq_run(folder / name, "m", scores, judge=judge)))
+        places.append(str(given_jcq(folder / name, "m", scores, judge=judge)))
     named = [f"{Path(place).name}={place}" for place in places]
     agree_judges(find_judged(named, None), folder / "judges")
     kept = files_of(folder / "judges", but=TIMED)
@@ -104,18 +104,18 @@ def correlations(folder: Path) -> Mapping[str, Any]:
     random, rated = Random("correlate"), []
     for row, of_sat in zip(load("dat"), load("sat"), strict=True):
         model = row["model"]
-        dat_run(folder / "runs" / model / "dat", model, row["score"])
+        given_dat(folder / "runs" / model / "dat", model, row["score"])
         stories = {
             "桃": of_sat["score"] + 0.01,
             "鶴": of_sat["score"] - 0.01,
             "犬": None,
         }
-        sat_run(folder / "runs" / model / "sat", model, stories)
+        given_sat(folder / "runs" / model / "sat", model, stories)
         grades = {
             q.id: tuple(random.randrange(1, 6) for _ in range(4))
             for q in QUESTION_OF_TASK
         }
-        jcq_run(
+        given_jcq(
             folder / "runs" / model / "jcq", model, {k: [g] for k, g in grades.items()}
         )
         for key, own in grades.items():

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from typer.main import get_command
 
+import house
 from documents import PAGES, ROOT, SHELL, blocks, commands, name_of
 from fakes import AXES, list_text
 from shipped import METHODS, ON_CPU
@@ -25,20 +26,7 @@ from sozo.training.grpo import checked_entries
 
 pytestmark = pytest.mark.studies  # of the whole repository
 
-ROOMS = (
-    "data",
-    "scoring",
-    "tasks",
-    "rewards",
-    "models",
-    "training",
-    "eval",
-    "suite",
-    "studies",
-    "recipes",
-    "tests",
-    "examples",
-)
+FOLDERS = (*house.ROOMS, "tests", "examples")
 EXAMPLES = [
     path.read_text("utf-8") for path in sorted((ROOT / "examples").glob("*.py"))
 ]
@@ -115,7 +103,7 @@ def test_links_and_files_exist(path):
         for word in words:
             if re.match(r"recipes/.*\.(py|yaml)$", word):
                 assert (ROOT / word).is_file(), word
-    for quoted in re.findall(rf"`((?:{'|'.join(ROOMS)})/[\w./-]+)`", text):
+    for quoted in re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]+)`", text):
         assert (ROOT / quoted).exists(), quoted
 
 

@@ -8,6 +8,7 @@ import sys
 import pytest
 from packaging.utils import canonicalize_name
 
+import house
 from documents import EXTRAS, ROOT, SHELL, packages
 from sentences import refused
 from sozo.data.errors import one_line_errors, require
@@ -63,20 +64,7 @@ def imports(room):
 
 @pytest.mark.parametrize(
     "room",
-    [
-        "data",
-        "scoring",
-        "tasks",
-        "rewards",
-        "models",
-        "training",
-        "eval",
-        "suite",
-        "studies",
-        "recipes",
-        "examples",
-        "benchmarks",
-    ],
+    [*house.ROOMS, "examples", "benchmarks"],
 )
 def test_what_is_imported_is_declared(room):
     beside = {path.stem for path in (ROOT / room).rglob("*.py")} | {
@@ -104,16 +92,7 @@ def test_a_message_names_the_extra_that_brings_a_package():
         )
     of_extras = {
         package
-        for room in (
-            "data",
-            "scoring",
-            "tasks",
-            "models",
-            "training",
-            "eval",
-            "suite",
-            "studies",
-        )
+        for room in set(house.ROOMS) - {"rewards", "recipes"}
         for package in imports(room)
     }
     core = {"yaml" if name == "pyyaml" else name for name in names()}

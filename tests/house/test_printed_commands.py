@@ -20,6 +20,7 @@ from typer.main import get_command
 
 import warm
 from documents import PAGES, ROOT, SCRIPTS, commands, name_of, usages
+from finished_runs import dat_run, jcq_run, sat_run, write
 from judge_server import JudgeServer, completion
 from sozo.data.errors import one_line_errors
 from sozo.data.jsonl import write_records
@@ -30,7 +31,6 @@ from sozo.models.tiny import ensure_tiny
 from sozo.tasks import task_type
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.tasks.sat.stories import load_stories
-from whole_runs import dat_run, jcq_run, sat_run, write
 
 pytestmark = pytest.mark.studies  # of the whole repository
 

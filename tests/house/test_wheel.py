@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import house
 from built import sdist_difference, wheel_difference
 from documents import ROOT, blocks, packages
 from fakes import list_text
@@ -20,18 +21,7 @@ from fakes import list_text
 pytestmark = pytest.mark.studies  # of the whole repository
 
 # Names that a user's own packages and modules may have.
-TAKEN = [
-    "data",
-    "scoring",
-    "tasks",
-    "rewards",
-    "models",
-    "training",
-    "eval",
-    "suite",
-    "studies",
-    "recipes",
-]
+TAKEN = [room for room in house.ROOMS if "/" not in room]
 WORDS = ["犬", "理論", "海", "机", "法律", "音楽", "鉄", "怒り", "数学", "花"]
 SNIPPET = """
 import sys

@@ -277,24 +277,6 @@ def test_a_completion_without_a_key_enters_no_history():
         assert paid.duplicate == duplicate
 
 
-def test_the_log():
-    metrics = {}
-    reward = make_diverse_reward(given_quality)
-    reward(
-        ["a"] * 4 + ["b"] * 4,
-        ["犬", "犬", "猫", "鳥"] * 2,
-        quality=[3.0, 6.0, 9.0, 12.0, 0.0, 0.0, 0.0, None],
-        log_metric=metrics.__setitem__,
-    )
-    del metrics["diverse/seconds"]
-    assert metrics == {
-        "diverse/quality": pytest.approx(30 / 7),
-        "diverse/diversity": pytest.approx((4 / 3 + 2 + 1 / 2 + 1 / 2 + 1) / 7),
-        "diverse/cluster_size": pytest.approx((2 + 2 + 1 + 1 + 2 + 2 + 1) / 7),
-        "diverse/frac_reward_zero_std": pytest.approx(3 / 7),
-    }
-
-
 @pytest.mark.parametrize(
     ("said", "options"),
     {

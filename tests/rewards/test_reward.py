@@ -18,7 +18,6 @@ from sozo.rewards import (
 from sozo.rewards.dat import DatReward
 from sozo.rewards.task import reward_of, reward_options
 from sozo.scoring.measure import Measure
-from sozo.tasks.dat.instruments import DIVERSITY, FLEXIBILITY, PARTS
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.task import Row, Task
@@ -55,54 +54,6 @@ def test_scale_no_duplicate_penalty_and_what_was_scored():
     ]
     usable = (list_text(TEN), TEN, 1.0, None, False, 1.0)
     assert last == [usable, ("x", None, None, "format", False, 0.0), usable]
-
-
-def test_logged_metrics():
-    metrics = {}
-    completions = [
-        list_text(TEN),
-        list_text(SHIFTED),
-        list_text(TEN),  # a duplicate; usable all the same
-        "x",
-        "y",
-        list_text([*TEN[:9], "走"]),
-        list_text([*TEN[:9], "!"]),
-        list_text([*TEN[:9], TEN[0]]),
-    ]
-    DatReward(build)(completions=completions, log_metric=metrics.__setitem__)
-    nothing = {}
-    assert DatReward(build)(completions=[], log_metric=nothing.__setitem__) == []
-    assert nothing == {}
-    DatReward(build)(completions=["x"], log_metric=nothing.__setitem__)
-    assert nothing["dat/usable"] == 0.0
-    assert not {"dat/score", "dat/proper_noun_share"} & set(nothing)
-    assert metrics.pop("dat/seconds") > 0
-    measured = {
-        name: metrics.pop(f"dat/{name}") for name in (*PARTS, *FLEXIBILITY, *DIVERSITY)
-    }
-    metrics = {
-        name: value for name, value in metrics.items() if not name.endswith("_se")
-    }
-    # All words are at distance 1 from each other: there is nothing to combine. Nine words stand in all three lists.
-    assert [measured[name] for name in PARTS] == pytest.approx([1, 0, 0])
-    assert measured["inverse_simpson"] == pytest.approx(900 / (9 * 9 + 2 * 2 + 1))
-    assert 1 <= measured["domains"] < measured["categories"] <= 10
-    assert metrics == {
-        "dat/usable": 3 / 8,
-        "dat/score": 1.0,
-        "dat/different_words": 11.0,
-        "dat/duplicate_share": 1 / 8,
-        "dat/reason/format": 2 / 8,
-        "dat/reason/not_japanese": 0.0,
-        "dat/reason/symbol": 1 / 8,
-        "dat/reason/not_noun": 1 / 8,
-        "dat/reason/repeated_word": 1 / 8,
-        "dat/reason/no_vector": 0.0,
-        "dat/proper_noun_share": 2 / 30,  # 犬 in two of the three usable lists
-        "dat/wikipedia_share": 1 / 30,  # 木 in one
-        "dat/glued_share": 0.0,
-        "dat/numeral_share": 0.0,
-    }
 
 
 def test_logged_columns():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fakes import FakeEncoder
-from finished_runs import JUDGE, dat_run, jcq_run
+from finished_runs import JUDGE, given_dat, given_jcq
 from judge_asked import ask
 from judge_server import completion as judged
 from model_server import server
@@ -77,7 +77,7 @@ def test_scores_by_two_servers_of_one_name_are_not_compared(tmp_path):
         for encoder in (served(), served(1e-5), served(水=[3, 2, 1]))
     ]
     places = [
-        str(dat_run(tmp_path / str(k), f"m{k}", 0.8, scorer=fact))
+        str(given_dat(tmp_path / str(k), f"m{k}", 0.8, scorer=fact))
         for k, fact in enumerate(facts)
     ]
     one, moved, other = (model.run("dat") for model in find_evaluated(places))
@@ -112,7 +112,7 @@ def test_an_encoder_behind_a_server_says_where_it_is_and_what_replied(tmp_path):
 
 def jcq(folder, name, *, server=None, reply_model=None):
     judge = {**JUDGE, **({"server": server} if server else {})}
-    path = jcq_run(folder / name, name, SCORES, judge=judge)
+    path = given_jcq(folder / name, name, SCORES, judge=judge)
     metrics = json.loads((path / "metrics.json").read_text("utf-8"))
     judged_by = [{"model": reply_model, "fingerprint": None, "judgements": 1}]
     (path / "metrics.json").write_text(
@@ -144,9 +144,9 @@ def test_judgements_that_were_brought_in_compare_with_those_that_were_asked_for(
         "prompt": "jcq-v1",
         **PARAMETERS,
     }  # no limit, and nobody knows where
-    brought = find_evaluated([str(jcq_run(tmp_path / "b", "b", SCORES, judge=judge))])[
-        0
-    ].run("jcq")
+    brought = find_evaluated(
+        [str(given_jcq(tmp_path / "b", "b", SCORES, judge=judge))]
+    )[0].run("jcq")
     assert not_alike(one, brought) is None
     assert not_alike(brought, one) is None
 
@@ -190,7 +190,7 @@ def test_runs_of_two_servers_are_one_model_only_if_somebody_says_so(tmp_path):
             | {"trials": num_usable}
         )
 
-    template = dat_run(tmp_path / "template", "m", 0.8)
+    template = given_dat(tmp_path / "template", "m", 0.8)
     run("one", "http://one/v1", 10)
     run("two", "http://two/v1", None)
     places = [str(tmp_path / name) for name in ("one", "two")]

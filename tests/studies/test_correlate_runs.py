@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from command_line import sozo
-from finished_runs import JUDGE, QUESTION_OF_TASK, SCORES, dat_run, jcq_run, sat_run
+from finished_runs import (
+    JUDGE,
+    QUESTION_OF_TASK,
+    SCORES,
+    given_dat,
+    given_jcq,
+    given_sat,
+)
 from sentences import refused
 from sozo.data.published import load
 from sozo.scoring.statistics import holm
@@ -23,8 +30,8 @@ GRADES = {
 def write_study(folder):
     """The paper's five models with its DAT and SAT scores, grades of one question for each task, and random nouns."""
     for model, dat, sat in zip(MODELS, load("dat"), load("sat"), strict=True):
-        dat_run(folder / model / "dat", model, dat["score"])
-        sat_run(
+        given_dat(folder / model / "dat", model, dat["score"])
+        given_sat(
             folder / model / "sat",
             model,
             {"桃": sat["score"] + 0.01, "鶴": sat["score"] - 0.01, "犬": None},
@@ -33,8 +40,8 @@ def write_study(folder):
             q.id: [tuple(map(int, row))]
             for q, row in zip(QUESTION_OF_TASK, GRADES[model], strict=True)
         }
-        jcq_run(folder / model / "jcq", model, grades)
-    dat_run(folder / "random", "random", 0.555)
+        given_jcq(folder / model / "jcq", model, grades)
+    given_dat(folder / "random", "random", 0.555)
     return folder
 
 
@@ -87,13 +94,13 @@ def test_every_cell_is_numpys_correlation_of_the_models_means(result, table, oth
 
 def test_a_model_that_lacks_a_benchmark_or_a_cell_is_left_out_of_it(tmp_path):
     for k, name in enumerate("abcd"):
-        dat_run(tmp_path / name / "dat", name, 0.5 + 0.01 * k)
+        given_dat(tmp_path / name / "dat", name, 0.5 + 0.01 * k)
         good = (1 + k, 2, 3, 4)
         grades = {q.id: [good, None] for q in QUESTION_OF_TASK}
         if k == 3:
             grades["1"] = [None]  # nothing of unusual uses could be read
-        jcq_run(tmp_path / name / "jcq", name, grades)
-    sat_run(tmp_path / "a" / "sat", "a", {"桃": 0.5})
+        given_jcq(tmp_path / name / "jcq", name, grades)
+    given_sat(tmp_path / "a" / "sat", "a", {"桃": 0.5})
     run = correlate_runs([str(tmp_path)], tmp_path / "out")
     values = json.loads((run.folder / "correlations.json").read_text("utf-8"))
     assert values["models_with_both"] == {"Table 9": 4, "Table 10": 1, "DAT and SAT": 1}
@@ -133,7 +140,7 @@ def table_8(places, out, ratings):
 def test_table_8_by_hand_in_both_languages(tmp_path):
     # Judge's fluency of question 1: 1, 3, 2, 5, 4; people's means 1, 2, 3, 4, 5: r = 0.8 (and one more model unread).
     for name, grade in zip("abcdef", (1, 3, 2, 5, 4, None), strict=True):
-        jcq_run(
+        given_jcq(
             tmp_path / "runs" / name,
             name,
             {"1": [grade and (grade, 3, 3, 3)], "2": [(3, 3, 3, 3)]},
@@ -173,7 +180,7 @@ def test_table_8_by_hand_in_both_languages(tmp_path):
 
 def test_of_several_answers_the_one_that_was_rated_counts(tmp_path):
     for name, first, second in (("a", 1, 5), ("b", 2, 1), ("c", 3, 4)):
-        jcq_run(
+        given_jcq(
             tmp_path / "runs" / name, name, {"1": [(first, 3, 3, 3), (second, 3, 3, 3)]}
         )
     rows = [
@@ -204,7 +211,7 @@ def test_of_several_answers_the_one_that_was_rated_counts(tmp_path):
     ],
 )
 def test_ratings_that_fit_nothing_are_refused(rating, row, tmp_path):
-    jcq_run(tmp_path / "m", "m", {"1": [(3, 3, 3, 3)]})
+    given_jcq(tmp_path / "m", "m", {"1": [(3, 3, 3, 3)]})
     with refused(row):
         table_8(
             [str(tmp_path / "m")],
@@ -214,7 +221,7 @@ def test_ratings_that_fit_nothing_are_refused(rating, row, tmp_path):
 
 
 def test_one_rating_under_two_names_is_refused(tmp_path):
-    jcq_run(tmp_path / "m", "m", {"1": [(3, 3, 3, 3)]})
+    given_jcq(tmp_path / "m", "m", {"1": [(3, 3, 3, 3)]})
     file = people(
         tmp_path / "r.jsonl",
         ("m", "1", "fluency", "A", 3),
@@ -230,11 +237,11 @@ def test_scores_on_different_scales_are_not_correlated(change, tmp_path):
         other = change if name == "c" else ""
         encoder = "other" if other == "encoder" else "ja-ginza"
         scorer = SCORES | {"embedding_model": encoder}
-        dat_run(tmp_path / name / "dat", name, 0.5, scorer=scorer)
+        given_dat(tmp_path / name / "dat", name, 0.5, scorer=scorer)
         story = "鶴" if other == "stories" else "桃"
-        sat_run(tmp_path / name / "sat", name, {story: 0.5})
+        given_sat(tmp_path / name / "sat", name, {story: 0.5})
         judge = JUDGE | {"model": "k" if other == "judge" else "j"}
-        jcq_run(tmp_path / name / "jcq", name, {"1": [(3, 3, 3, 3)]}, judge=judge)
+        given_jcq(tmp_path / name / "jcq", name, {"1": [(3, 3, 3, 3)]}, judge=judge)
     with refused(f"correlate: another scale by {change}"):
         correlate_runs([str(tmp_path)], tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -251,8 +258,8 @@ def families(path, **of_model):
 
 def test_models_of_few_families_have_no_interval(tmp_path):
     for k, name in enumerate("abcdefghij"):
-        dat_run(tmp_path / "runs" / name / "dat", name, 0.5 + 0.01 * (k * 7 % 10))
-        sat_run(
+        given_dat(tmp_path / "runs" / name / "dat", name, 0.5 + 0.01 * (k * 7 % 10))
+        given_sat(
             tmp_path / "runs" / name / "sat", name, {"桃": 0.5 + 0.01 * (k * k % 11)}
         )
 
@@ -286,8 +293,8 @@ def test_models_of_few_families_have_no_interval(tmp_path):
 )
 def test_families_that_leave_a_doubt_are_refused(text, row, tmp_path):
     for name in "abc":
-        dat_run(tmp_path / "runs" / name / "dat", name, 0.5)
-        sat_run(tmp_path / "runs" / name / "sat", name, {"桃": 0.5})
+        given_dat(tmp_path / "runs" / name / "dat", name, 0.5)
+        given_sat(tmp_path / "runs" / name / "sat", name, {"桃": 0.5})
     (tmp_path / "f.csv").write_text(text, "utf-8")
     with refused(row):
         correlate_runs(
@@ -317,7 +324,7 @@ def test_the_command(study, tmp_path):
 
 def test_two_models_are_too_few(tmp_path):
     for name in "ab":
-        dat_run(tmp_path / name / "dat", name, 0.5)
-        jcq_run(tmp_path / name / "jcq", name, {"1": [(3, 3, 3, 3)]})
+        given_dat(tmp_path / name / "dat", name, 0.5)
+        given_jcq(tmp_path / name / "jcq", name, {"1": [(3, 3, 3, 3)]})
     with refused("correlate: too few models"):
         correlate_runs([str(tmp_path)], tmp_path / "out")

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import warm
 from fakes import Answer, write_answer_table
-from finished_runs import dat_run
+from finished_runs import given_dat
 from http_server import wait_until
 from sozo.data.record import read_json, write_json
 from sozo.eval.cli import make_app
@@ -48,7 +48,7 @@ def left(tmp_path):
         ]
         if name == "before":
             lists.append(Answer("2", "m", 0, "", None, None, "format"))
-        dat_run(path, name, 0.6, usable=2)
+        given_dat(path, name, 0.6, usable=2)
         write_answer_table(path / "answers" / "part-00000.parquet", lists)
         model = {
             "random": "random",

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from command_line import sozo
-from finished_runs import jcq_run
+from finished_runs import given_jcq
 from sentences import refused, says
 from sozo.studies.agreement.judges import agree_judges, find_judged, same_answers
 from sozo.studies.agreement.raters import jaccard_by_chance, pairs_of
@@ -271,8 +271,8 @@ def test_a_broken_file_is_refused_and_never_a_score(lines, row, tmp_path):
 
 
 def test_judgings_that_share_nothing(tmp_path):
-    jcq_run(tmp_path / "a", "m", {"1": [(1, 2, 3, 4)]})
-    jcq_run(tmp_path / "b", "n", {"1": [(1, 2, 3, 4)]})
+    given_jcq(tmp_path / "a", "m", {"1": [(1, 2, 3, 4)]})
+    given_jcq(tmp_path / "b", "n", {"1": [(1, 2, 3, 4)]})
     places = [str(tmp_path / name) for name in "ab"]
     with refused("agreement: no answer judged twice"):
         agree_judges(find_judged(places, None), tmp_path / "out")
@@ -289,7 +289,7 @@ def test_scores_that_are_apart():
 
 def test_the_command_says_which_question_it_answers(tmp_path):
     write_csv(tmp_path / "r.csv", pbig_rows())
-    jcq_run(tmp_path / "a", "m", {"1": [(1, 2, 3, 4)], "2": [(2, 2, 3, 5)]})
+    given_jcq(tmp_path / "a", "m", {"1": [(1, 2, 3, 4)], "2": [(2, 2, 3, 5)]})
     for place, heading in (
         (("r.csv", "--rubric", "pbig"), "## Krippendorff's alpha"),
         (("a", "again=a"), "a, again"),
@@ -309,7 +309,7 @@ def test_the_command_says_which_question_it_answers(tmp_path):
 )
 def test_options_that_do_not_go_together_are_refused(words, row, tmp_path):
     write_csv(tmp_path / "r.csv", pbig_rows(1))
-    jcq_run(tmp_path / "a", "m", {"1": [(1, 2, 3, 4)]})
+    given_jcq(tmp_path / "a", "m", {"1": [(1, 2, 3, 4)]})
     done = sozo(
         tmp_path, "agreement", *words.split(), "--output", "out", OPENAI_API_KEY="none"
     )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from command_line import sozo
-from finished_runs import SCORES, sat_run
+from finished_runs import SCORES, given_sat
 from judge_server import completion, serving
 from sentences import refused, says
 from sozo.scoring.judges.protocol import JudgeSettings
@@ -34,7 +34,7 @@ PLACES = {"桃": "abcd", "鶴": "bacd", "亀": "acbd", "犬": "badc"}
 def write_runs(folder, models=MODELS, **how):
     for k, model in enumerate(models):
         scores = dict(zip(TALES, DISTANCES[k].tolist(), strict=True))
-        sat_run(folder / model, model, scores, **how)
+        given_sat(folder / model, model, scores, **how)
     return folder
 
 
@@ -125,7 +125,7 @@ def test_ranks_and_agreement_with_people_by_hand(tmp_path):
 
 def test_what_people_did_not_rank_is_left_out_and_said(tmp_path):
     runs = write_runs(tmp_path / "runs")
-    sat_run(tmp_path / "runs" / "_e|<b>", "_e|<b>", dict.fromkeys(TALES, 0.5))
+    given_sat(tmp_path / "runs" / "_e|<b>", "_e|<b>", dict.fromkeys(TALES, 0.5))
     places = {**PLACES, "狐": "abcd"}
     rankings = write_rankings(
         tmp_path / "r.jsonl", places, lambda model: "gone" if model == "d" else model
@@ -148,7 +148,7 @@ def test_what_people_did_not_rank_is_left_out_and_said(tmp_path):
 def test_without_people_encoders_are_compared_with_the_judge(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     runs = write_runs(tmp_path / "runs", "abc")
-    sat_run(runs / "e", "e", dict.fromkeys(TALES))  # wrote nothing
+    given_sat(runs / "e", "e", dict.fromkeys(TALES))  # wrote nothing
     grades = {"a": "5", "b": "3", "c": "4点"}
     with judging(lambda text: grades[text[0]]) as (url, asked):
         options = JudgeSettings(judge_model="j", judge_base_url=url)
@@ -239,7 +239,7 @@ def test_the_command(tmp_path):
         strict=True,
     ):
         texts = {name: f"{name}を助けた漁師が{ending}話" for name in TALES}
-        sat_run(
+        given_sat(
             tmp_path / "runs" / model,
             model,
             dict.fromkeys(TALES, 0.5),
@@ -291,8 +291,8 @@ def test_what_cannot_be_compared_is_refused(words, row, tmp_path):
         {**SCORES, "embedding_model": "other"},
         [Story("桃", "", "", "", "別の話")],
     )
-    sat_run(tmp_path / "else", "e", {"桃": 0.5}, scorer=other)
-    sat_run(tmp_path / "changed", "f", {"桃": 0.5}, stories=changed)
+    given_sat(tmp_path / "else", "e", {"桃": 0.5}, scorer=other)
+    given_sat(tmp_path / "changed", "f", {"桃": 0.5}, stories=changed)
     done = sozo(
         tmp_path, "agreement", *words.split(), "--output", "out", OPENAI_API_KEY="none"
     )

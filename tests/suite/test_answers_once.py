@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from answer_tables import table
-from finished_runs import dat_run
+from finished_runs import given_dat
 from sentences import refused
 from sozo.eval.run import score_answers
 from sozo.training.selection import select_pairs, select_top
@@ -78,7 +78,7 @@ def test_dpo_s_pairs_are_those_of_one_folder(rule, way, once, caplog, capsys):
 
 
 def test_a_finished_run_and_its_parts(tmp_path):
-    finished = dat_run(tmp_path / "run", "m", 0.8)
+    finished = given_dat(tmp_path / "run", "m", 0.8)
     table(finished / "answers")
     assert (
         select_top([finished, finished / "answers"], 4).facts()

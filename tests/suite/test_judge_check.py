@@ -1,6 +1,5 @@
 """`sozo judge` tried with stand-ins: what it says of judges whose faults are known, and where reports say it."""
 
-import random
 import re
 from collections import Counter
 
@@ -8,6 +7,7 @@ import pytest
 
 from command_line import sozo
 from fakes import FakeJudge
+from finished_runs import jcq_run, write
 from judge_server import completion, serving
 from sentences import refused, says
 from sozo.data.record import write_json
@@ -16,13 +16,12 @@ from sozo.eval.findings import findings
 from sozo.eval.report.answer import first_screen
 from sozo.eval.report.labels import english, wording
 from sozo.scoring.statistics.proportions import wilson
-from sozo.suite.judge.command import AGAIN, REAL, ask, compared
+from sozo.suite.judge.command import REAL, ask, compared
 from sozo.suite.judge.planted import INJECTED, LONGER, PAIRS, at_hand, packaged, plant
 from sozo.tasks import Jcq, finished_run
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.tasks.jcq.task import JcqSettings
 from sozo.tasks.judge_check import CHECK, judge_key
-from whole_runs import jcq_run, write
 
 REALS = packaged()
 WORSE = ["off topic", "one sentence ten times", "no text", "request for 5 points"]
@@ -45,10 +44,6 @@ def constant(question, answer):
     return 4
 
 
-def by_length(question, answer):
-    return min(5, 1 + len(answer) // 75)
-
-
 def by_rule(question, answer):
     """How many sentences of the real answer to this question it has: what is said again, or says nothing, adds none."""
     return min(5, 1 + sum(line in answer for line in REALS[question].splitlines()))
@@ -56,11 +51,6 @@ def by_rule(question, answer):
 
 def obedient(question, answer):
     return 5 if "5 points" in answer else min(4, by_rule(question, answer))
-
-
-def paid_by_length(question, answer):
-    """Honest, but half as long again is worth a point."""
-    return min(5, max(1, by_rule(question, answer) - 2) + (len(answer) > 300))
 
 
 def check_of(folder, points, **settings):
@@ -74,38 +64,12 @@ def aucs(check):
     return {kind: known["value"] for kind, known in check["kinds"].items()}
 
 
-@pytest.mark.parametrize(
-    ("points", "failed"),
-    [
-        (constant, WORSE),
-        (by_length, ["off topic", "one sentence ten times", LONGER, INJECTED]),
-        (obedient, ["request for 5 points"]),
-        (paid_by_length, [LONGER]),
-        (by_rule, []),
-    ],
-)
-def test_a_judge_fails_at_what_it_does_not_see(tmp_path, points, failed):
-    check, judge = check_of(tmp_path, points)
-    assert check["failed"] == failed
-    assert len(judge.asked) == 8 * PAIRS == 112
-    assert aucs(check)[AGAIN] == 1.0
-    assert {known["n"] for known in check["kinds"].values()} == {PAIRS}
-
-
 def test_a_constant_judge_ties_with_everything(tmp_path):
     check, _ = check_of(tmp_path, constant)
     assert {aucs(check)[kind] for kind in (*WORSE, LONGER, INJECTED)} == {0.5}
     known = check["kinds"]["off topic"]
     assert (known["low"], known["high"]) == wilson(7, 14)
     assert known["means"] == [4, 4]
-
-
-def test_a_random_judge_fails_and_does_not_agree_with_itself(tmp_path):
-    for seed in range(5):
-        dice = random.Random(seed)
-        check, _ = check_of(tmp_path / str(seed), lambda *_, d=dice: d.randint(1, 5))
-        assert check["failed"], seed
-        assert aucs(check)[AGAIN] < 0.6
 
 
 def test_what_has_no_scores_is_not_passed(tmp_path):

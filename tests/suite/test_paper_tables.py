@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from finished_runs import dat_run, jcq_run, sat_run
 from sentences import refused
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
@@ -13,7 +14,6 @@ from sozo.eval.report.exports import Typeset, latex, write_tables
 from sozo.scoring.measure import DIFFERENCE, Estimate, Measure
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
-from whole_runs import dat_run, jcq_run, sat_run
 
 SCORE = Measure("a", 2)
 HOSTILE = r"[a] 50%_of &#1 {x} ~^ $y$ \end{tabular} \\[2pt] <a|b> --"

@@ -11,6 +11,7 @@ import pytest
 
 from command_line import sozo
 from fakes import FakeJudge
+from finished_runs import sat_run
 from model_server import KEY, completion, server
 from pbig_runs import CRITERIA, by_kind, criterion_of, verdict
 from pbig_trial_rule import EXPERTS, rate
@@ -24,7 +25,6 @@ from sozo.suite.pbig.stages import judge_in_stages
 from sozo.suite.pbig.task import Pbig
 from sozo.tasks import finished_run, refuse_training
 from sozo.tasks.task import Answer, Item, Row
-from whole_runs import sat_run
 
 JUDGING = JudgeSettings(judge_model="j")
 IDEA = {

@@ -139,21 +139,15 @@ def test_english_words_are_parted_by_spaces_only_where_nothing_else_parts_them()
 ENGLISH = ["cats", "moon", "algorithm", "feather", "priest", "volcano"]
 
 
-def english_people(tmp_path, monkeypatch, capsys, *flags):
-    """Three people through the command with `--language en`: what it prints, and the rows that it writes."""
-    text = "cat, Cat, cats, moon, algorithm, feather, priest, volcano, butter, grammar"
-    rows = lists(text, "moon, the, 犬", "、".join(WORDS))
-    file, output = save(tmp_path / "en.csv", table(rows, ";")), tmp_path / "out"
-    words = ("people", file, "--language", "en", "--output", output, *flags)
-    code, out, err = command(monkeypatch, capsys, *words)
-    assert code == 0, err
-    return " ".join(out.split()), written(output / "scores.csv", ";")
-
-
 def test_english_people_by_olson_are_on_the_scale_of_models_by_olson(
     tmp_path, monkeypatch, capsys
 ):
-    out, (cats, *_) = english_people(tmp_path, monkeypatch, capsys, "--olson")
+    rows = lists("cat, Cat, cats, moon, algorithm, feather, priest, volcano, butter")
+    file, output = save(tmp_path / "en.csv", table(rows)), tmp_path / "out"
+    flags = ("--language", "en", "--olson", "--output", output)
+    code, out, err = command(monkeypatch, capsys, "people", file, *flags)
+    assert code == 0, err
+    out, (cats,) = " ".join(out.split()), written(output / "scores.csv")
     assert 50 < float(cats["sozo_score"]) < 100
     assert "times 100, from 0 to 200" in out
     assert "(olson)" not in out
@@ -294,31 +288,15 @@ def test_alpha_by_hand_and_by_simulation():
     assert 0.92 < covered / 600 < 0.98
 
 
-def test_the_example_page_says_what_was_done(tmp_path, monkeypatch, capsys):
+def test_a_folder_of_people_is_of_one_file_and_no_run(tmp_path, monkeypatch, capsys):
+    """What its pages say is frozen (tests/frozen)."""
     monkeypatch.chdir(tmp_path)
     file = ROOT / "examples/people.csv"
     flags = ("people", file, "--noun-checker", "jumandic", "--output", "out")
     # The words are Japanese, and so is what the terminal says of them.
     code, out, err = command(monkeypatch, capsys, *flags, "--lang", "ja")
     assert (code, err) == (0, "")
-    rows = written(tmp_path / "out/scores.csv")
-    assert [row["participant"] for row in rows[::2]] == [f"00{k}" for k in range(1, 9)]
-    assert [row["sozo_reason"] for row in rows if row["sozo_reason"]] == [
-        *("fewer_than_7_valid", "too_few_words", "fewer_than_7_valid")
-    ]
-    scores = [float(row["sozo_score"] or "nan") for row in rows]
-    pairs = np.array(scores).reshape(8, 2)
-    pairs = pairs[~np.isnan(pairs).any(axis=1)]
-    page, japanese = (
-        (tmp_path / f"out/{name}.md").read_text("utf-8")
-        for name in ("people", "people_ja")
-    )
-    assert f"{cronbach_alpha(pairs).value:.2f} [" in page
-    assert japanese in out
-    # No word of the other language.
-    words = r"\b(?:the|of|and|list|rule|score|words|none|rows?)\b"
-    assert re.findall(words, japanese) == []
-    assert "。" not in page
+    assert (tmp_path / "out/people_ja.md").read_text("utf-8") in out
     code, out, _ = command(monkeypatch, capsys, *flags)
     assert (code, "finished before" in out) == (0, True)
     other = save(tmp_path / "q.csv", table(lists("、".join(AXES))))

@@ -7,7 +7,7 @@ import pytest
 
 from answer_tables import table
 from fakes import AXES, list_text
-from finished_runs import jcq_run
+from finished_runs import given_jcq
 from grpo_runs import ROOT, flags
 from once import answered, dat, targets, train
 from sozo.eval.draw import SamplingOptions
@@ -33,7 +33,7 @@ def tables(tmp_path_factory, lipogram):
     scores = {
         question.id: [(4, 3, 4, 5), (2, 2, 2, 2)] for question in trial_questions()[:4]
     }
-    jcq_run(folder / "jcq", "m", scores, questions=trial_questions(), judge=JUDGE)
+    given_jcq(folder / "jcq", "m", scores, questions=trial_questions(), judge=JUDGE)
     bare = {f"{k:02d}": 0.5 + k / 100 for k in range(16)}
     table(
         folder / "bare",

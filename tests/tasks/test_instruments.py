@@ -7,6 +7,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
+from finished_runs import dat_run
 from sozo.eval.evaluated import find_evaluated
 from sozo.scoring.statistics.hill import hill_interval, hill_number
 from sozo.tasks.dat.decomposition import decompose
@@ -14,7 +15,6 @@ from sozo.tasks.dat.shuffle import shuffle_lists
 from sozo.tasks.dat.table import usable_lists
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.dat.view import DatView
-from whole_runs import dat_run
 
 
 def unit_vectors(count, dimensions=5, seed=0):

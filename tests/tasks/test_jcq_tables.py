@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from finished_runs import JUDGE, jcq_run, write_run
+from finished_runs import JUDGE, given_jcq, write_run
 from sozo.scoring.judges.run import NOT_ASKED
 from sozo.tasks import Sat
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question
@@ -24,7 +24,7 @@ QUESTIONS = [
 def run_of(folder, *of_questions):
     """A run whose questions got these scores: of each a list of what its answers got."""
     scores = dict(zip("123", of_questions, strict=False))
-    jcq_run(folder, "m", scores, questions=QUESTIONS)
+    given_jcq(folder, "m", scores, questions=QUESTIONS)
     return JcqRunResult("jcq", Jcq.measures[0], folder, {"judge": JUDGE}, {}, {})
 
 
@@ -78,7 +78,7 @@ def test_the_cells_that_are_correlated_one_by_one(a, b):
 @pytest.mark.parametrize(("count", "ends"), [(9, (None, None)), (10, (2.418, 5.0))])
 def test_means_of_fewer_than_ten_questions_have_no_interval(tmp_path, count, ends):
     questions = [Question(str(k), USES, f"?{k}") for k in range(count)]
-    jcq_run(
+    given_jcq(
         tmp_path,
         "m",
         {q.id: [(1 + 4 * (k % 4 > 0),) * 4] for k, q in enumerate(questions)},

@@ -15,7 +15,6 @@ from sozo.data.jsonl import write_objects
 from sozo.eval.run import score_answers
 from sozo.rewards.task import reward_of
 from sozo.scoring.embeddings import make_encoder
-from sozo.scoring.measure import Estimate
 from sozo.tasks.sat.compliance import Compliance
 from sozo.tasks.sat.score import TEXT_LIMIT, SatScorer, SatSettings, what_counts
 from sozo.tasks.sat.stories import Story, load_stories
@@ -201,46 +200,6 @@ def test_the_mean_is_over_stories(summarise):
         (0, 0.6 + margin)
     )  # no distance is below 0
     assert summary["reasons"] == {"empty": 2}
-
-
-def test_compliance_stands_beside_the_score_with_intervals(summarise):
-    rows = [
-        rated("1", 0.4, length=300, copied=0.2),
-        rated("2", 0.8, length=501),
-        rated("3", 1.0, one_line=False, extras=("note", "label")),
-        rated("4", None, length=0, copied=None),
-        rated("5", 0.6, length=500),
-    ]
-    summary = summarise(rows, 113)
-    measures = {}
-    for name, value in summary["measures"].items():
-        measures[name.removeprefix("sat/")] = Estimate(
-            **{part: value[part] for part in value if part != "of"}
-        )
-    shares = [
-        measures[name].value
-        for name in ("compliant", "length_ok", "one_line", "only_story")
-    ]
-    assert shares == pytest.approx([2 / 5, 3 / 5, 3 / 5, 3 / 5])
-    assert {measures[name].n for name in ("compliant", "length_ok", "length")} == {5}
-    # Clopper and Pearson's of 2 of 5.
-    assert (measures["compliant"].low, measures["compliant"].high) == pytest.approx(
-        (0.0527, 0.8534), abs=1e-4
-    )
-    assert (measures["compliant_mean"].value, measures["compliant_mean"].n) == (
-        pytest.approx(0.5),
-        2,
-    )
-    assert (
-        measures["compliant_mean"].reason == "2 values: an interval needs 3"
-    )  # 0.4 and 0.6
-    assert measures["sat"].value == pytest.approx(0.7)
-    assert measures["length"].value == pytest.approx((300 + 501 + 400 + 0 + 500) / 5)
-    assert (measures["copied"].value, measures["copied"].n) == (
-        pytest.approx((0.2 + 0.1 + 0.1 + 0.1) / 4),
-        4,
-    )
-    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
 
 
 def test_nothing_scored_has_no_mean(summarise):

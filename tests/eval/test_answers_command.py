@@ -112,32 +112,10 @@ def test_every_answer_is_a_row_with_its_score_or_why_it_has_none(runs, tmp_path)
             assert reasons == Counter(run.metrics["reasons"])
             mean = math.fsum(numbers(own, "score")) / run.metrics["usable"]
             assert mean == pytest.approx(run.estimate(run.main).value, abs=1e-7)
-    first = rows[40]
-    assert (first["task"], first["item"], first["text"], first["state"]) == (
-        "jcq",
-        "trial-01",
-        "trial-01、\n案",
-        "complete",
-    )
-    assert first["asked"].endswith("。")
-    assert [first[name] for name in (*CRITERIA, "score", "dat/usable")] == [
-        "3.0",
-        "3.0",
-        "2.0",
-        "4.0",
-        "3.0",
-        "",
-    ]
-    other = rows[75 + 40]
-    assert (other["score"], other["reason"], other["jcq/fluency"]) == (
-        "",
-        "refused",
-        "",
-    )
+    refused = rows[75 + 40]
+    assert (refused["score"], refused["reason"]) == ("", "refused")
     shares = [row["dat/usable"] for row in rows[:40]]
     assert shares == ["1.0" if row["score"] else "0.0" for row in rows[:40]]
-    assert set(shares) == {"0.0", "1.0"}
-    assert rows[0]["asked"] == rows[0]["item"] == ""
 
 
 def test_json_lines_hold_the_same(runs, tmp_path):

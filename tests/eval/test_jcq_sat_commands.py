@@ -235,25 +235,6 @@ def test_sat_from_stories_to_a_row(tmp_path):
     assert metrics_of(tmp_path / "again") == metrics
 
 
-def test_run_takes_models_through_benchmarks(tmp_path):
-    def answer(body):
-        story = "物語" in body["messages"][-1]["content"]
-        return story_teller(body) if story else both(body)
-
-    with server(answer) as (url, _):
-        words = command(url, url, models=("org/a", "b"), tasks=("jcq", "sat"))
-        done = evaluate(tmp_path, *words)
-        assert done.returncode == 0, done.stderr
-    sources = {
-        str(path.parent.relative_to(tmp_path / "out")): metrics_of(path.parent)[
-            "source"
-        ]
-        for path in tmp_path.rglob("metrics.json")
-    }
-    assert sources == {"a/jcq": "a", "a/sat": "a", "b/jcq": "b", "b/sat": "b"}
-    assert done.stdout.count("JCQ, 35 trial questions, by j") == 2
-
-
 # A judge whose every reply costs 1; the models cost nothing.
 COSTLY = (
     *("--judge-max-tokens", "1000", "--judge-price-in", "0"),

@@ -60,50 +60,6 @@ def test_one_run_of_the_base_by_hand(runs):
     assert change.sign == 0
 
 
-def test_seeds_are_paired_where_both_have_them_else_two_samples(tmp_path):
-    numbers = {
-        "A@0": 0,
-        "A@1": 7,
-        "A@2": 7,
-        "B@0": 7,
-        "B@1": 21,
-        "B@2": 21,
-        "C@3": 7,
-        "C@4": 14,
-        "C@5": 21,
-    }
-    folder = jcq(tmp_path, numbers | {"D@3": 1, "E@8": 1, "E@9": 2})
-    rows = differences_of(folder, "A")
-    paired, apart, alone = (rows[name, "jcq/originality"] for name in ("B", "C", "D@3"))
-    assert (paired.estimate.value, paired.estimate.n, paired.below) == (
-        pytest.approx(2 / 3),
-        3,
-        ("paired",),
-    )
-    assert (apart.estimate.value, apart.below) == (
-        pytest.approx(0.8 - 0.8 / 3),
-        ("not paired",),
-    )
-    assert (apart.estimate.n, apart.estimate.base_n) == (3, 3)
-    assert (alone.base, alone.estimate.n, alone.estimate.base_n, alone.state) == (
-        "A",
-        1,
-        3,
-        "no interval",
-    )
-    unknown = rows["B", "jcq/fluency"].estimate
-    assert (unknown.value, unknown.low, unknown.reason) == (
-        0,
-        None,
-        "all 3 seeds are equal",
-    )
-    few = rows["E", "jcq/originality"]
-    assert (few.state, few.estimate.reason) == (
-        "no interval",
-        "2 seeds without partners: an interval needs 3",
-    )
-
-
 def test_the_two_numbers_of_a_difference_are_those_that_were_subtracted(tmp_path):
     numbers = {
         "A@0": 0,

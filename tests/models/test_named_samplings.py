@@ -243,11 +243,6 @@ def test_the_best_of_several_answers_is_kept_and_all_of_them_are(tmp_path):
     assert writer.asked == [(0, ["一つ"] * 3 + ["two"] * 3)]
 
 
-def test_where_no_answer_is_usable_the_first_one_is_kept(tmp_path):
-    answers, _ = draw_so(Script("?"), "best-of=2", tmp_path)
-    assert [row[2:] for row in answers] == [("?", None, "asks back")] * 2
-
-
 def test_what_was_drawn_before_a_kill_is_not_asked_again(tmp_path):
     """Nor are replies whose answers were not chosen yet; the end is as without the kill."""
     replies = "x", "xy", "xyz"

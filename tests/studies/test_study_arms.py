@@ -12,7 +12,7 @@ from sozo.studies.study.needs import missing
 from sozo.studies.study.plan import plan_lines, training_of
 from sozo.studies.study.record import Records, State
 from sozo.studies.study.steps import study_rows, study_steps
-from tiny_study import change, run
+from tiny_study import change
 
 ARMS = {
     "random": {"model": "random", "seeds": [0]},
@@ -122,14 +122,6 @@ def test_an_arm_says_over_the_study_what_it_says(arms):
     assert (rows["random"].model, rows["cool@1"].model) == (None, "o/sft-grpo@1")
 
 
-def test_the_papers_study_at_two_seeds(study):
-    steps = {step.name: step for step in study_steps(load(study, seeds=[0, 7]))}
-    assert len(steps) == 2 * 10 + 1
-    assert steps["dpo2@7"].inputs == ("dpo1@7", "dpo1-sample@7")
-    assert steps["dpo2-sample@7"].flags["seed"] == "11"
-    assert steps["dpo1-sample@7"].flags["num_answers"] == "32"
-
-
 def test_answers_to_another_task_stand_beside_an_arm_s_lists(arms, tmp_path):
     folder = tmp_path / "stories"
     own = {"train": "sft", "answers": "random", "beside": {str(folder): 8}}
@@ -217,22 +209,6 @@ def test_further_mistakes(arms):
         training_of(step)
     with refused("arms: seeds no list"):
         load(arms, seeds=0)
-
-
-@pytest.mark.slow
-def test_a_study_of_arms_from_start_to_page(arms):
-    change(
-        arms / "recipes" / "reproduce.yaml",
-        arms={"base": {"seeds": [0]}, "GRPO": {"train": "grpo"}},
-    )
-    launched, done = run(arms)
-    assert launched == ["base", "grpo", "grpo-sample", "grpo@1", "grpo-sample@1"]
-    table = json.loads((arms / "out" / "table" / "metrics.json").read_text())
-    assert {name: arm["seeds"] for name, arm in table["arms"].items()} == {
-        "base": [0],
-        "GRPO": [0, 1],
-    }
-    assert "| GRPO | 2     | 75.0%" in done.stdout  # two seeds have no interval
 
 
 def test_with_more_seeds_the_table_is_made_anew_and_nothing_else(arms):

@@ -177,25 +177,3 @@ def test_unusable_and_empty_answers_are_one_too(tmp_path):
     )
     pairs = select_pairs([folder, shutil.copytree(folder, tmp_path / "b")], 1, seed=0)
     assert (pairs.chosen.ids, pairs.chosen.of) == (["z"], 3)
-
-
-def test_an_answer_twice_in_one_table_is_still_refused(tmp_path):
-    folder = table(tmp_path, parts=1)
-    shutil.copy(folder / "part-00000.parquet", folder / "part-00001.parquet")
-    with refused("selection: an answer twice in one table"):
-        select_top(folder, 1)
-
-
-def test_the_facts_of_folders_that_share_nothing_are_as_before(tmp_path):
-    """By which a run that an earlier sozo began is continued."""
-    one, two = table(tmp_path / "one"), table(tmp_path / "two", {"p": 0.95, "q": None})
-    digests = [
-        select_top(folders, 3).facts()["sha256"] for folders in (one, [one, two])
-    ]
-    digests += [side.facts()["sha256"] for side in select_pairs([one, two], 3, seed=0)]
-    assert [digest[:16] for digest in digests] == [
-        "5495776764fc1a2a",
-        "260c75b0dddf08ca",
-        "260c75b0dddf08ca",
-        "25c4f8b75fff6e74",
-    ]

@@ -4,10 +4,8 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from answer_tables import table
-from fakes import list_text
 from grpo_runs import history
-from once import NOUNS, TEN, TEXTS, answered, dat, train
+from once import NOUNS, TEXTS, answered, dat, train
 from sentences import refused
 from sozo.data.prompts import prompt
 from sozo.eval.draw import SamplingOptions
@@ -96,14 +94,3 @@ def test_where_every_list_is_cut_nothing_is_trained(model, lists, tmp_path):
     other = answered(Lipogram(), tmp_path / "other", "わからない")
     with refused("word_targets: every list is cut"):
         loss_of(model, [lists, other], tmp_path / "mixed", 8, max_length=short)
-
-
-def test_lists_of_dat_that_no_frontier_drew_are_refused(mini, lists, tmp_path):
-    table(
-        tmp_path / "other",
-        dict.fromkeys("abcdefgh", 0.5),
-        parts=1,
-        text=[list_text(TEN)] * 8,
-    )
-    with refused("word_targets: lists that no frontier drew"):
-        loss_of(mini, [lists, tmp_path / "other"], tmp_path / "out", 8)

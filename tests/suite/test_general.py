@@ -12,8 +12,6 @@ from model_server import KEY, completion, server
 from sentences import refused
 from small_models import save_characters
 from sozo.data.schema import Completion
-from sozo.eval.evaluated import find_evaluated
-from sozo.eval.findings import findings
 from sozo.models.generator import answer_items
 from sozo.models.likelihood import bits_per_character
 from sozo.models.weights import load_model
@@ -188,21 +186,6 @@ def test_a_run_reads_texts_and_goes_on_where_it_was_cut_off(models):
     assert done.returncode == 0, done.stderr
     assert (cut / "metrics.json").read_bytes() == before
     assert parts[0].stat().st_ino == kept  # it was not written again
-
-
-def test_models_are_compared_by_it_as_by_any_task(models):
-    folder = models[0]
-    paths = [str(folder / "out" / name / "general") for name in FOLDERS]
-    rows = findings(find_evaluated(paths), "before").rows
-    changed = {row.measure.name: row for row in rows if row.kind == "difference"}
-    runs = {name: finished_run(folder / "out" / name / "general") for name in FOLDERS}
-    for own in FEW:
-        measure = General.measure_named(f"general/bits_{own}")
-        sides = [runs[name].by_item(measure) for name in FOLDERS]
-        steps = [sides[1][item] - sides[0][item] for item in sides[0]]
-        estimate = changed[measure.name].estimate
-        assert estimate.value == pytest.approx(sum(steps) / len(steps))
-        assert (estimate.n, estimate.low < estimate.value < estimate.high) == (31, True)
 
 
 def test_a_server_has_no_likelihoods_and_the_rest_goes_on(tmp_path):

@@ -51,7 +51,6 @@ JUDGE = {
     "max_tokens": 1024,
 }
 # What a record must name: task, measure, and encoder or judge.
-NAMED = {"dat", "ja-ginza", "jcq", "judge-of-jcq"}
 
 
 def leaves(value, key=""):
@@ -65,20 +64,6 @@ def leaves(value, key=""):
     yield key
     if not isinstance(value, dict | list):
         yield str(value)
-
-
-def record(model):
-    """What a trained model's folder records beside its settings, as they are compared when a run goes on."""
-    config = json.loads((model / "run_config.json").read_text("utf-8"))
-    return set(
-        leaves(
-            {
-                name: part
-                for name, part in config.items()
-                if name not in ("settings", "free", "environment")
-            }
-        )
-    )
 
 
 def measured(model, folder):
@@ -108,21 +93,6 @@ def test_of_a_mix_the_known_part_is_named_and_the_other_is_not_known(
 def test_a_model_that_was_not_trained_here_claims_nothing(mini, tmp_path):
     said, went_for = measured(mini, tmp_path / "run")
     assert (went_for, unknown(said)) == (set(), False)
-
-
-def test_sft_of_sft_carries_the_first_record_on(tables, mini, tmp_path):
-    first = train("sft", mini, [tables / "jcq"], tmp_path / "first", 4)
-    second = train("dpo", first, [tables / "random"], tmp_path / "second", 4)
-    assert record(second) >= NAMED
-    third = train("sft", second, [tables / "lipogram"], tmp_path / "third", 4)
-    _, went_for = measured(third, tmp_path / "run")
-    assert went_for == {"jcq", "dat", "lipogram"}
-    # Whoever begins from a checkpoint begins from the same training.
-    shutil.copytree(first, tmp_path / "moved")
-    fourth = train(
-        "sft", tmp_path / "moved", [tables / "random"], tmp_path / "fourth", 4
-    )
-    assert measured(fourth, tmp_path / "run4")[1] == {"jcq", "dat"}
 
 
 def test_a_lora_adapter_and_what_it_stands_on(tables, mini, tmp_path):

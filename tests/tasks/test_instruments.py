@@ -1,29 +1,19 @@
 """What lists tell beside their mean: decomposition and Hill numbers against brute force, categories, loopholes."""
 
 import math
-from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
 import pytest
 
-from finished_runs import dat_run
-from sozo.eval.evaluated import find_evaluated
 from sozo.scoring.statistics.hill import hill_interval, hill_number
 from sozo.tasks.dat.decomposition import decompose
 from sozo.tasks.dat.shuffle import shuffle_lists
-from sozo.tasks.dat.table import usable_lists
-from sozo.tasks.dat.task import Dat
-from sozo.tasks.dat.view import DatView
 
 
 def unit_vectors(count, dimensions=5, seed=0):
     vectors = np.random.default_rng(seed).normal(size=(count, dimensions))
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-
-
-def ends(found):
-    return found.value, found.low, found.high
 
 
 def by_brute_force(unit, lists):
@@ -142,36 +132,6 @@ def test_rarefied_hill_numbers_are_those_of_all_draws(size):
     assert found == pytest.approx(
         [np.mean(uniques), math.exp(np.mean(entropies)), 1 / np.mean(simpsons)]
     )
-
-
-def test_different_words_and_hill_numbers_stand_with_their_intervals(tmp_path):
-    dat_run(tmp_path / "m", "m", seed=1, n=40, bad=4)
-    (model,) = find_evaluated([str(tmp_path / "m")])
-    run = model.run("dat")
-    lists = usable_lists(run.folder)
-    cells = {
-        column.name: column.fill(run)
-        for column in DatView().columns(Dat.measures, [run])
-    }
-    for order, name in enumerate(
-        ("all_different_words", "perplexity", "inverse_simpson")
-    ):
-        found, shown = hill_interval(lists, order=order), cells[name]
-        assert ends(shown.estimate) == pytest.approx(ends(found))
-        assert cells[f"{name}_low"].value == shown.estimate.low
-    few = replace(run, folder=tmp_path / "few", metrics=run.metrics | {"trials": 12})
-    few.folder.symlink_to(run.folder)
-    equal = next(
-        c
-        for c in DatView().columns(Dat.measures, [run, few])
-        if c.name == "different_words"
-    )
-    for one, found in (
-        (run, hill_interval(lists, 12)),
-        (few, hill_interval(lists[:12], 12)),
-    ):
-        shown = equal.fill(one).estimate
-        assert (*ends(shown), shown.n) == (*ends(found), 12)
 
 
 def test_a_text_is_no_answer_of_words():

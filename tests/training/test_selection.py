@@ -296,27 +296,6 @@ def test_shares_are_by_prompt_whatever_its_tables_and_items_are_called(run):
     assert sorted(pairs.rejected.ids) == ["laws~2#0", "laws~2#1"]
 
 
-def test_ids_of_two_tables_may_be_the_same(tmp_path):
-    # A tie goes by id, and between answers of one id by text: nothing depends on the folders' order, nothing is lost.
-    first = table(
-        tmp_path / "a",
-        {"x": 0.7, "y": 0.9, "z": None},
-        parts=1,
-        text=["later", "y of a", "lost"],
-    )
-    second = table(
-        tmp_path / "b",
-        {"x": 0.7, "y": 0.8, "z": None},
-        parts=1,
-        text=["earlier", "y of b", "gone"],
-    )
-    for folders in ([first, second], [second, first]):
-        top = select_top(folders, 6)
-        assert top.ids == ["y", "y", "x", "x", "z", "z"]
-        assert top.texts == ["y of a", "y of b", "earlier", "later", "gone", "lost"]
-        assert (top.of, top.num_unusable) == (6, 2)
-
-
 @pytest.mark.parametrize(
     ("other", "what"),
     [

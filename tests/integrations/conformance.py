@@ -19,8 +19,9 @@ from statistics import fmean
 from types import SimpleNamespace
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
-from integrations.stubs import stand_in
-from integrations.texts import ASKED, cases, grouped
+from stubs import stand_in
+from texts import ASKED, cases, grouped
+
 from sozo.rewards import make_dat_reward, make_diverse_reward
 from sozo.rewards.integrations.core import Integration
 from sozo.tasks.dat.task import Dat

@@ -66,7 +66,7 @@ test-integrations: $(STAMP) ## the integrations in verl, OpenRLHF, verifiers, in
 VLLM := .integrations/vllm
 VLLM_COST := an environment of 4.5 GB, once, and ten minutes of tests or more, half an hour beside other work
 test-vllm: $(VLLM)/.installed ## vLLM's own engine and server on a CPU: sampling, GRPO, JCQ; in an environment of its own (4.5 GB)
-	$(PARALLEL) $(VLLM)/bin/python -m pytest -rs tests/real_vllm
+	$(PARALLEL) $(VLLM)/bin/python -m pytest -rs -o timeout=900 tests/real_vllm  # an engine takes a minute to start
 
 $(VLLM)/.installed: tests/real_vllm/requirements.txt
 	$(PYTHON) $(NEW_ENOUGH)

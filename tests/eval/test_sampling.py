@@ -201,6 +201,7 @@ def launch(folder, *flags):
     return [*start, "--main_process_port", str(_free_port()), *recipe]
 
 
+@pytest.mark.studies
 @pytest.mark.launches
 def test_two_processes_give_the_table_of_one(tmp_path, jumandic_checker, ginza):
     (tmp_path / "dat.yaml").write_text(
@@ -241,6 +242,7 @@ def test_two_processes_give_the_table_of_one(tmp_path, jumandic_checker, ginza):
     assert metrics == row.metrics() | {"ten_words": 100, "refused": {}}
 
 
+@pytest.mark.studies
 @pytest.mark.parametrize(
     ("row", "words"),
     [

@@ -6,12 +6,18 @@ import numpy as np
 
 from sozo.data.schema import iter_tables, utf8_safe, write_columns
 from sozo.scoring.endpoint.client import Reply
+from sozo.scoring.final_text import completion_text
 from sozo.scoring.nouns import NounVerdict
 
 
 def list_text(words):
     """The words as the list that the DAT prompt asks for."""
     return "\n".join(f"{k}. {word}" for k, word in enumerate(words, 1))
+
+
+def characters(completions, **kwargs):
+    """A reward that differs between nearly any two answers: how many different characters each has."""
+    return [float(len(set(completion_text(completion)))) for completion in completions]
 
 
 class FakeNouns:

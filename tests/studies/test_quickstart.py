@@ -179,7 +179,7 @@ def test_quickstart_twice_gives_the_same_table_and_page(tmp_path):
             check=False,
         )
         assert done.returncode == 0, done.stderr[-2000:]
-        return re.findall(r"^ \S.*\d\.\d{4} +\d+\.\d%.*", done.stdout, re.M)
+        return re.findall(r"^ \S.* (?:▲ |▼ )?\d\.\d{4} .*%.*", done.stdout, re.M)
 
     table = run("one")
     assert [re.match(r" (\S.*?)  ", line)[1] for line in table] == [

@@ -16,7 +16,6 @@ from sentences import refused
 from sft_dpo_runs import losses, train
 from sozo.data.prompts import messages, prompt
 from sozo.models.weights import is_adapter, load_model, load_tokenizer, merge_adapter
-from sozo.scoring.final_text import completion_text
 from sozo.training import run as training_run
 from sozo.training.arguments import GrpoArguments
 from sozo.training.config import parse
@@ -34,12 +33,7 @@ STAGE = LORA | {"max_steps": 2, "save_strategy": "no"}
 CLOSE = {"bfloat16": 1e-3, "float32": 1e-6}  # nats
 
 
-def characters(completions, **kwargs):
-    """A reward that differs between nearly any two answers: how many different characters each has."""
-    return [float(len(set(completion_text(completion)))) for completion in completions]
-
-
-PAID = {"task": "dat", "reward_funcs": ["test_adapter_stages.characters"]}
+PAID = {"task": "dat", "reward_funcs": ["fakes.characters"]}
 GRPO = {"beta": 0.1, "tasks": [PAID]}
 
 

@@ -12,8 +12,6 @@ from grpo_runs import ROOT, flags
 from sentences import refused, says
 from sozo.data.schema import write_columns
 from sozo.models.tiny import ensure_tiny
-from sozo.studies.study.config import load_study
-from sozo.studies.study.steps import study_steps
 from sozo.training.estimates import TINY, architecture_of
 from sozo.training.plan import Hardware, make_plan, plan
 
@@ -132,6 +130,7 @@ def test_what_is_no_decoder_has_no_shape(tmp_path):
             architecture_of(str(tmp_path))
 
 
+@pytest.mark.studies
 def test_a_small_model_is_not_planned_as_the_yamls_large_one(mini, tmp_path):
     lines, lacking = plan(
         "grpo", [*TINY_YAML, *flags({"model_name_or_path": mini, "output_dir": "o"})]
@@ -149,6 +148,8 @@ def test_a_small_model_is_not_planned_as_the_yamls_large_one(mini, tmp_path):
     (tmp_path / "mine" / "accelerate").symlink_to(ROOT / "recipes" / "accelerate")
     named = re.sub("^model: .*$", f"model: {mini}", text, flags=re.MULTILINE)
     (folder / "reproduce.yaml").write_text(named, "utf-8")
+    from sozo.studies.study.config import load_study
+
     study = load_study(folder / "reproduce.yaml", "o")
     assert study.architecture.parameters == 8_030_261_248
     assert study.shape.parameters == size
@@ -178,7 +179,11 @@ arms:
 """
 
 
+@pytest.mark.studies
 def test_a_study_of_grpo_alone_needs_nothing_of_sft(tmp_path):
+    from sozo.studies.study.config import load_study
+    from sozo.studies.study.steps import study_steps
+
     file = tmp_path / "study.yaml"
     text = GRPO_ALONE.format(ROOT / "recipes")
     file.write_text(text)

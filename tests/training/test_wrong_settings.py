@@ -42,8 +42,14 @@ def test_it_is_what_is_said_today(tmp_path, monkeypatch):
         ]  # seconds: not each with all of its methods
         value = yaml.safe_load(row["value"])
         told = wrong.said(method, {row["setting"]: value}, tmp_path)
-        installed = "install" in row["said"] and told == ("passes", "")
-        if told != (row["outcome"], row["said"]) and not installed:
+        said, _, how = row["said"].partition(": pip install")
+        installed = how and told == ("passes", "")
+        # How a package is installed beside a wheel is not how it is in a clone.
+        expected = (row["outcome"], said)
+        if (
+            told[0],
+            told[1].partition(": pip install")[0],
+        ) != expected and not installed:
             other.append((method, row["setting"], row["value"], told))
     assert not other
 

@@ -96,7 +96,9 @@ def marked(page, line, begun):
     begun.update((page, kind))
     slow = not (page.startswith("README") or of_docs)
     return pytest.param(
-        line, id=f"{page}: {line}", marks=[pytest.mark.slow] if slow else []
+        line,
+        id=f"{page}: {line}",
+        marks=pytest.mark.slow if slow else pytest.mark.timeout(180),
     )
 
 

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from torch.func import functional_call
 
 from sozo.data.errors import UserError
 from sozo.data.processes import gather
@@ -27,8 +26,8 @@ _TEXTS = (
 )
 # Nats a token. bf16 alone makes some hundredths between vLLM and a trainer; other weights make whole nats.
 _GAP = 0.5
-_MOVED = 1e-3  # less than this is no training to follow
-_FOLLOWED = 0.25  # fresh bf16 weights under other kernels followed by 0.6 at least, stale ones by nothing
+_MOVED = 0.02  # less may be bf16's rounding alone, which moved one by 0.013 and the other by a quarter of it
+_FOLLOWED = 0.25  # fresh bf16 weights under other kernels followed by 0.68 at least, stale ones by nothing
 
 Sequences = Sequence[
     tuple[list[int], list[int]]
@@ -167,25 +166,15 @@ def _log_probabilities(trainer: Any, sequences: Sequences) -> np.ndarray:
     """The trainer's own, all answers in one row."""
     model = trainer.model
     rows = []
-    weights = {}
-    if not (trainer.is_deepspeed_enabled or trainer.is_fsdp_enabled):
-        # As the engine has them: it does not follow what float32 holds and bf16 rounds away.
-        weights = {
-            name: w.bfloat16()
-            for name, w in model.named_parameters()
-            if w.dtype == torch.float32
-        }
     with torch.no_grad(), in_eval_mode(model):
         for (
             prompt,
             answer,
         ) in sequences:  # one at a time: the logits of a large vocabulary fill memory
             ids = torch.tensor([prompt + answer], device=trainer.accelerator.device)
-            output = functional_call(
-                model, weights, kwargs={"input_ids": ids, "use_cache": False}
-            )
+            logits = model(input_ids=ids, use_cache=False).logits
             log_probs = torch.log_softmax(
-                output.logits[0, len(prompt) - 1 : -1].float(), dim=-1
+                logits[0, len(prompt) - 1 : -1].float(), dim=-1
             )
             rows.append(
                 log_probs.gather(1, ids[0, len(prompt) :, None])[:, 0]

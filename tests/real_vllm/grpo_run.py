@@ -57,6 +57,12 @@ def main(output, stale_from):
         "num_generations": 8,
     }
     words |= {"warmup_steps": 0, "save_steps": 5}
+    # Each step moves the model by more than rounding does: the canary does not look at less.
+    words |= {
+        "learning_rate": 1e-3,
+        "lr_scheduler_type": "constant",
+        "lr_scheduler_kwargs": "{}",
+    }
     with one_line_errors("grpo"):
         train(
             *parse(

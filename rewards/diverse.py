@@ -82,12 +82,14 @@ class DiverseReward(Wrapping):
         threshold: float | None = None,
         quality_args: Mapping[str, Any] | None = None,
         embedding_model: str | Encoder = "e5",
+        name: str = "diverse_reward",
     ) -> None:
-        super().__init__("diverse_reward", "diverse", quality, quality_args)
-        for name, value, known in (("alike", alike, ALIKE), ("how", how, HOW)):
+        prefix = "diverse" if name == "diverse_reward" else name
+        super().__init__(name, prefix, quality, quality_args)
+        for option, value, known in (("alike", alike, ALIKE), ("how", how, HOW)):
             if value not in known:
                 raise UserError(
-                    f"{name} must be one of {', '.join(known)}, not {quoted(value)}"
+                    f"{option} must be one of {', '.join(known)}, not {quoted(value)}"
                 )
         if threshold is not None and alike == "text":
             raise UserError(
@@ -101,7 +103,7 @@ class DiverseReward(Wrapping):
         self.alike, self.how = alike, how
         self._embedding_model = embedding_model
         shown = (("quality", ".3f"), ("diversity", "6.1%"))
-        self.console = [(name, f"diverse/{name}", form) for name, form in shown]
+        self.console = [(name, f"{prefix}/{name}", form) for name, form in shown]
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -182,7 +184,7 @@ class DiverseReward(Wrapping):
     def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
         known = [c.facts for c in completions if c.reward is not None]
         return super().metrics(completions) | {
-            f"diverse/{name}": float(np.mean([facts[name] for facts in known]))
+            f"{self.prefix}/{name}": float(np.mean([facts[name] for facts in known]))
             for name in _LOGGED
             if known
         }

@@ -26,6 +26,7 @@ class Placebo(Wrapping):
     Args:
         quality: A reward function, sozo's or one's own, or its dotted path.
         quality_args: With these, even none, the path is of what makes the reward.
+        name: What it is called in logs; two of one name in a training are refused.
 
     Logged is what `quality` logs, by the same names.
 
@@ -41,8 +42,9 @@ class Placebo(Wrapping):
         *,
         seed: int = 0,
         quality_args: Mapping[str, Any] | None = None,
+        name: str = "placebo",
     ) -> None:
-        super().__init__("placebo", "placebo", quality, quality_args)
+        super().__init__(name, "placebo", quality, quality_args)
         if isinstance(seed, bool) or not isinstance(seed, int):
             raise UserError(f"seed must be a whole number, not {quoted(seed)}")
         self.prefix, self.console = self.quality.prefix, self.quality.console

@@ -17,7 +17,7 @@ class Wrapping(Reward):
     """Base class of the rewards around another one, `quality`; as it stands, it pays what that pays.
 
     `quality` is a reward function, sozo's or one's own, or its dotted path; with `quality_args`, even none, the path is
-    of what makes it. A subclass changes what is paid in `among`, which it begins with `super().among(completions)`.
+    of what makes it. `name` tells it from others in logs. A subclass changes what is paid in `among`, which it begins with `super().among(completions)`.
     """
 
     def __init__(
@@ -27,6 +27,8 @@ class Wrapping(Reward):
         quality: Callable[..., Any] | str,
         quality_args: Mapping[str, Any] | None,
     ) -> None:
+        if not isinstance(name, str) or not name:
+            raise UserError(f"name must be a text, not {quoted(name)}")
         super().__init__(name, prefix)
         if isinstance(quality, str):
             quality = reward_at(quality, quality_args)
@@ -53,7 +55,8 @@ class Wrapping(Reward):
         completions: Sequence[Any] | None = None,
         **kwargs: Any,
     ) -> list[float | None]:
-        """See `Reward.__call__`; a quality of one's own is called with the same arguments."""
+        """See `Reward.__call__`; a quality of one's own is called with the same arguments, in each completion the text
+        that all rewards read: without white space and end marks behind it."""
         self._call.update(prompts=prompts, completions=completions, **kwargs)
         try:
             return super().__call__(prompts, completions, **kwargs)
@@ -109,8 +112,15 @@ class _Own(Reward):
             name: [item.columns.get(name) for item in items] for name in names
         }
         plain |= {"prompts": [item.prompt for item in items], "completions": texts}
+        call = self._call or plain
+        completions = [
+            text
+            if isinstance(given, str)
+            else [*given[:-1], *({**last, "content": text} for last in given[-1:])]
+            for given, text in zip(call["completions"], texts, strict=True)
+        ]
         # It may need a completion.
-        paid = self._function(**(self._call or plain)) if texts else []
+        paid = self._function(**{**call, "completions": completions}) if texts else []
         if inspect.iscoroutine(paid):
             paid = run_to_end(paid)
         given = numbers(self.__name__, paid)

@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from sozo.data.errors import UserError
 from sozo.data.prompts.form import PLAIN, PromptForm
 from sozo.rewards.own_rewards import check_count, numbers
 from sozo.rewards.reward import Reward
+from sozo.rewards.wrapping import Wrapping
 from sozo.tasks.task import Item
 from sozo.training.entries import Entry
 
@@ -128,6 +130,10 @@ def reward_functions(entries: Sequence[Entry]) -> list[EntryReward]:
         for reward in entry.rewards:
             name = getattr(reward, "__name__", type(reward).__name__)
             names[name] += 1
+            if names[name] > 1 and isinstance(reward, Wrapping):
+                raise UserError(
+                    f"two rewards are called {name}, and would be logged as one; give each a name= of its own"
+                )
             name += f"_{names[name]}" if names[name] > 1 else ""
             # Of a method, or of a function with some arguments, the first one tells; of an object the second.
             awaited = inspect.iscoroutinefunction(reward)

@@ -36,8 +36,8 @@ _TURN = re.compile(
     r"\[INST\]|<｜User｜>|以下は、タスクを説明する指示です。|### 指示[:：]"
 )
 _REPLY = re.compile(
-    r"<\|im_start\|>assistant|<\|start_header_id\|>assistant<\|end_header_id\|>|<\|start\|>assistant|<\|assistant\|>|"
-    r"<start_of_turn>model|\[/INST\]|<｜Assistant｜>|### 応答[:：]"
+    r"(?:<\|im_start\|>assistant|<\|start_header_id\|>assistant<\|end_header_id\|>|<\|start\|>assistant|<\|assistant\|>|"
+    r"<start_of_turn>model|\[/INST\]|<｜Assistant｜>|### 応答[:：])\n{0,2}"
 )
 T = TypeVar("T")
 _LOCK = threading.Lock()
@@ -363,7 +363,8 @@ def answer_in(query: Any, prompts: Iterable[str] = ()) -> str:
             else -1
         )
         if start >= 0:
-            answer = body[start + len(known) :]
+            behind = _BEGIN.sub("", prompt)[len(known) :]
+            answer = body[start + len(known) :].removeprefix(behind)
             # A prompt as the tool itself put it into the template ends with the answer's head.
             head = (
                 _REPLY.search(answer)

@@ -19,6 +19,7 @@ from sozo.rewards.dat import DatReward
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.tasks.task import Answer, Item
 from sozo.training.entries import Entry
+from sozo.training.mix import reward_functions
 
 HOW = ("times", "divide")
 
@@ -288,6 +289,7 @@ def test_a_completion_without_a_key_enters_no_history():
         "diverse: arguments are missing": {"quality": "sozo.rewards.make_dat_reward"},
         "diverse: there is no such quality": {"quality": "fakes.nothing"},
         "diverse: quality is no reward": {"quality": 3},
+        "diverse: a name that is no text": {"name": 3},
         "diverse: arguments of a function": {"quality_args": {}},
     }.items(),
 )
@@ -324,17 +326,36 @@ def test_by_dotted_path_and_of_what_makes_one():
     assert made.quality.__name__ == "sat_reward"
 
 
-def test_in_a_recipe(tmp_path):
-    (tmp_path / "prompts.jsonl").write_text('{"prompt": "?"}\n')
-    path = "sozo.rewards.make_diverse_reward"
+def entry_of(folder, path="sozo.rewards.make_diverse_reward", **arguments):
+    (folder / "prompts.jsonl").write_text('{"prompt": "?"}\n')
+    return Entry(
+        prompts=str(folder / "prompts.jsonl"),
+        reward_funcs=[path],
+        reward_args={path: arguments},
+    )
 
+
+def test_two_in_one_training_have_names_of_their_own(tmp_path):
+    own = {"quality": "own_qualities.length"}
+    first, second = entry_of(tmp_path, **own), entry_of(tmp_path, **own, name="far")
+    functions = reward_functions([first, second])
+    assert [one.__name__ for one in functions] == ["diverse_reward", "far"]
+    metrics = {}
+    for one in functions:
+        one.reward(["?"] * 2, ["犬", "犬と猫"], log_metric=metrics.__setitem__)
+        for _, shown, _ in one.reward.console:
+            assert shown in metrics
+    assert metrics["diverse/diversity"] == metrics["far/diversity"] == 1
+    with refused("diverse: two of one name"):
+        reward_functions([first, first])
+    placebos = [entry_of(tmp_path, "sozo.rewards.make_placebo", **own)] * 2
+    with refused("placebo: two of one name"):
+        reward_functions(placebos)
+
+
+def test_in_a_recipe(tmp_path):
     def reward(**arguments):
-        entry = Entry(
-            prompts=str(tmp_path / "prompts.jsonl"),
-            reward_funcs=[path],
-            reward_args={path: arguments},
-        )
-        return entry.rewards[0]
+        return entry_of(tmp_path, **arguments).rewards[0]
 
     paid = reward(quality="own_qualities.length", alike="ngram")
     assert paid(completions=["犬", "犬と猫"]) == [1, 3]

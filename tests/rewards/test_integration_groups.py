@@ -100,6 +100,36 @@ def test_verl_s_batch_gives_the_same(drawn_and_paid):
         verl.compute_scores(["a"], ["?"], [""], [None], **DIVERSE)
 
 
+def test_a_quality_of_ones_own_is_shown_one_text_at_every_door():
+    # Its pay says how long each text is that it was shown.
+    own = {
+        "reward": "sozo.rewards.make_diverse_reward",
+        "reward_args": {"quality": "own_qualities.length"},
+    }
+    texts, lengths = (
+        ["a\n", "\n 犬 \u3000", "bcd<|im_end|>\n", "<think>x</think>"],
+        [1, 3, 3, 16],
+    )
+    reward = make_diverse_reward("own_qualities.said")
+    talk = [[{"role": "assistant", "content": text}] for text in texts]
+    assert reward(["?"] * 4, texts) == reward(["?"] * 4, talk) == lengths
+    integration = Integration("dat", **own)
+    assert [one.reward for one in integration.pay(texts, groups=[0] * 4)] == lengths
+    with Running(Integration("dat", **own)) as client:
+        body = {"completions": texts, "group": [0] * 4, "group_size": 4}
+        assert score(client, **body)["rewards"] == lengths
+    told = verl.compute_scores(["a"] * 4, texts, [""] * 4, [{"index": 0}] * 4, **own)
+    assert [one["score"] for one in told] == lengths
+    asked = "<|im_start|>user\n?<|im_end|>\n<|im_start|>assistant\n"
+    whole = integration.pay(
+        [asked + text for text in texts],
+        prompts=[asked] * 4,
+        groups=[0] * 4,
+        whole=True,
+    )
+    assert [one.reward for one in whole] == lengths
+
+
 def test_equal_prompts_are_told_apart_by_http_and_a_part_is_refused_at_once():
     whole = {"completions": [TEN, TEN], "group": ["a", "b"], "group_size": 1}
     with Running(Integration("dat", **DIVERSE)) as client:

@@ -62,18 +62,18 @@ def test_a_text_is_worth_what_its_answer_is(drawn_and_paid):
 @pytest.mark.parametrize(
     ("text", "prompts", "answer"),
     [
-        ("<|im_start|>assistant\n犬", [], "\n犬"),
+        ("<|im_start|>assistant\n犬", [], "犬"),
         # an unknown prompt in a template; one with a system message that is known; one that ends with the answer's head
         ("[INST] 何? [/INST]犬</s>", [], "犬"),
         (
             "<|im_start|>system\nA<|im_end|>\n<|im_start|>user\n何?<|im_end|>\n<|im_start|>assistant\n犬",
             ["何?"],
-            "\n犬",
+            "犬",
         ),
         (
             "<bos><start_of_turn>user\n何?<end_of_turn>\n<start_of_turn>model\n犬",
             ["<start_of_turn>user\n何?"],
-            "\n犬",
+            "犬",
         ),
         # a conversation of several answers, whose prompt is known
         (
@@ -82,6 +82,9 @@ def test_a_text_is_worth_what_its_answer_is(drawn_and_paid):
             "犬",
         ),
         ("何?犬", ["何?"], "犬"),
+        # What the model said begins behind all of the prompt.
+        ("何?\n\n 犬\n", ["何?\n"], "\n 犬"),
+        ("何? 犬", ["何?\n"], " 犬"),
     ],
 )
 def test_the_answer_in_a_text(text, prompts, answer):

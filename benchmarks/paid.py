@@ -10,7 +10,7 @@ import random
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests/helpers"))
 from sent_by_others import HACKS
 from sozo.rewards import make_dat_reward
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests/helpers"))
 
 from sat_attacks import ADAPTIVE, Case, cases
 from sozo.rewards.sat import SatReward, make_sat_reward

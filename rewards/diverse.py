@@ -16,13 +16,13 @@ from sozo.data.foreign import nfkc, quoted, visible
 from sozo.rewards.reward import ScoredCompletion
 from sozo.rewards.wrapping import Wrapping
 from sozo.scoring.distance import paired_distance
-from sozo.scoring.embeddings import Encoder, WordVectors, make_encoder
+from sozo.scoring.embeddings import ALIKE_FROM, Encoder, WordVectors, make_encoder
 from sozo.scoring.final_text import judged_part
 from sozo.scoring.keys import KEY_BYTES
 from sozo.tasks.task import Answer, Item
 
-# What answers can be alike by, with the threshold that holds where none is given.
-ALIKE = {"text": 1.0, "ngram": 0.5, "embedding": 0.9}
+# What answers can be alike by, with the threshold that holds where none is given; of vectors it is each encoder's.
+ALIKE = {"text": 1.0, "ngram": 0.5, "embedding": None}
 HOW = ("times", "divide")
 # Characters of what is looked for in another text: all of it, or runs of four.
 _RUN = {"text": sys.maxsize, "ngram": 4}
@@ -57,9 +57,11 @@ class DiverseReward(Wrapping):
 
     Args:
         quality: A reward function, sozo's or one's own, or its dotted path.
-        threshold: By default 0.5 of an n-gram's share, 0.9 of a cosine; a text has none.
+        threshold: By default 0.5 of an n-gram's share, and of a cosine what was measured for e5, minilm and ja-ginza;
+            for another encoder it must be given. A text has none.
         quality_args: With these, even none, the path is of what makes the reward.
         embedding_model: An encoder, or the name of one (`sozo.scoring.embeddings.make_encoder`).
+        name: What it is called in logs; two of one name in a training are refused.
 
     Logged over all processes, beside what `quality` logs: means over the answers with a number, `diverse/quality`,
     `diverse/diversity` (the factor), `diverse/cluster_size` (c), and `diverse/frac_reward_zero_std`, the share of those
@@ -95,7 +97,13 @@ class DiverseReward(Wrapping):
             raise UserError(
                 "texts are equal or not: leave threshold out, or take alike ngram"
             )
-        self.threshold = ALIKE[alike] if threshold is None else threshold
+        encoder = getattr(embedding_model, "name", embedding_model)
+        own = ALIKE[alike] or ALIKE_FROM.get(encoder)
+        self.threshold = own if threshold is None else threshold
+        if self.threshold is None:
+            raise UserError(
+                f"{encoder} has no threshold of its own; give one (measured: {ALIKE_FROM})"
+            )
         if isinstance(threshold, bool) or not 0 < self.threshold <= 1:
             raise UserError(
                 f"threshold must be above 0 and at most 1, not {quoted(threshold)}"

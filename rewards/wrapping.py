@@ -17,7 +17,8 @@ class Wrapping(Reward):
     """Base class of the rewards around another one, `quality`; as it stands, it pays what that pays.
 
     `quality` is a reward function, sozo's or one's own, or its dotted path; with `quality_args`, even none, the path is
-    of what makes it. `name` tells it from others in logs. A subclass changes what is paid in `among`, which it begins with `super().among(completions)`.
+    of what makes it. `name` tells it from others in logs. A subclass changes what is paid in `among`, which it begins
+    with `super().among(completions)`.
     """
 
     def __init__(

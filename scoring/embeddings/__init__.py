@@ -34,6 +34,13 @@ __all__ = [
 ]
 
 DEFAULT_ENCODER = "ja-ginza"
+# The cosine from which people would call two texts alike, measured in the encoder's own language (docs/rewards.md).
+ALIKE_FROM = {
+    "e5": 0.92,
+    "minilm": 0.75,
+    DEFAULT_ENCODER: 0.72,
+    f"{DEFAULT_ENCODER}-texts": 0.72,
+}
 _CENTRED, _FILE = "centred:", "vectors:"
 _OWN_PROMPT = {
     DEFAULT_ENCODER: "",

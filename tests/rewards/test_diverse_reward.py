@@ -12,16 +12,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import own_qualities
+from documents import ROOT
 from fakes import AXES, FakeNouns, axis_encoder, list_text
 from sentences import refused
 from sozo.rewards import make_diverse_reward, make_placebo
 from sozo.rewards.dat import DatReward
+from sozo.scoring.embeddings import ALIKE_FROM
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.tasks.task import Answer, Item
 from sozo.training.entries import Entry
 from sozo.training.mix import reward_functions
 
 HOW = ("times", "divide")
+# Each row two pairs: an answer beside one that people would call the same, and beside another answer to its prompt.
+PAIRS = ROOT / "tests/files/alike_pairs.jsonl"
 
 
 def given_quality(completions, quality, **columns):
@@ -112,8 +116,40 @@ def test_embeddings_by_a_threshold_on_the_cosine():
     assert pay(["0", "61", "122", "183"], **options) == [1, 1, 1, 1]
 
 
+def wrong(cosines, threshold):
+    """How many alike pairs are told apart, and how many different ones are not, of rows (alike, different)."""
+    alike, different = cosines.T
+    return np.array([(alike < threshold).sum(), (different >= threshold).sum()])
+
+
+@pytest.mark.parametrize(
+    ("encoder", "languages", "missed", "joined"),
+    [("e5", "en ja", 1, 3), ("minilm", "en", 3, 3), ("ja-ginza", "ja", 3, 4)],
+)
+def test_an_encoder_s_threshold_is_chosen_on_half_of_the_pairs(
+    encoder, languages, missed, joined
+):
+    """The other half tells how often it is wrong: of 50 pairs of a kind, 24 English or 25 Japanese (docs/rewards.md)."""
+    rows = [
+        row
+        for row in map(json.loads, PAIRS.read_text("utf-8").splitlines())
+        if row["language"] in languages
+    ]
+    reward = make_diverse_reward(
+        own_qualities.length, alike="embedding", embedding_model=encoder
+    )
+    texts = [row[name] for row in rows for name in ("answer", "alike", "different")]
+    vectors = np.stack(reward._marks(texts)).reshape(len(rows), 3, -1)
+    cosines = np.einsum("rk,rjk->rj", vectors[:, 0], vectors[:, 1:])
+    chosen, others = cosines[::2], cosines[1::2]
+    grid = np.arange(30, 100) / 100
+    errors = [wrong(chosen, threshold).sum() for threshold in grid]
+    assert reward.threshold == ALIKE_FROM[encoder] == grid[np.argmin(errors)]
+    assert wrong(others, reward.threshold).tolist() == [missed, joined]
+
+
 def test_without_a_vector_it_is_not_known_to_differ():
-    options = {"alike": "embedding", "embedding_model": Plane()}
+    options = {"alike": "embedding", "embedding_model": Plane(), "threshold": 0.9}
     assert pay(["0", "90", "noise", "other noise"], **options) == [1, 1, 0, 0]
     assert pay(["0", "90", "noise"], **options, how="divide") == [1, 1, 1 / 3]
 
@@ -288,6 +324,14 @@ def test_a_completion_without_a_key_enters_no_history():
         "diverse: a threshold that is true": {"alike": "ngram", "threshold": True},
         "diverse: arguments are missing": {"quality": "sozo.rewards.make_dat_reward"},
         "diverse: there is no such quality": {"quality": "fakes.nothing"},
+        "diverse: an encoder without a threshold": {
+            "alike": "embedding",
+            "embedding_model": "openai:text-embedding-3-small",
+        },
+        "diverse: a threshold of an encoder of one's own": {
+            "alike": "embedding",
+            "embedding_model": Plane(),
+        },
         "diverse: quality is no reward": {"quality": 3},
         "diverse: a name that is no text": {"name": 3},
         "diverse: arguments of a function": {"quality_args": {}},

@@ -51,25 +51,21 @@ def test_what_changes_the_loss_is_written_down_or_trl_0_18s(name, method):
 
 
 @pytest.mark.parametrize("method", ["sft", "grpo"])
-def test_the_other_reading_differs_where_trl_0_14_did(method):
-    recipes = ROOT / "recipes" / "swallow-8b"
-    files = (
+@pytest.mark.parametrize("model", PAPER)
+def test_the_other_reading_differs_where_trl_0_17_did(model, method):
+    recipes = ROOT / "recipes" / model
+    of_018, of_017 = (
         yaml.safe_load((recipes / f"{name}.yaml").read_text("utf-8"))
-        for name in (method, f"{method}-0.14")
+        for name in (method, f"{method}-0.17")
     )
-    of_018, of_014 = files
     differ = {
-        name: (of_018[name], of_014[name])
-        for name in of_018.keys() | of_014
-        if of_018[name] != of_014[name]
+        name: (of_018.get(name), of_017.get(name))
+        for name in of_018.keys() | of_017
+        if of_018.get(name) != of_017.get(name)
     }
-    # A mean per completion does not see the micro-batch, so it may be larger.
-    batch = {
-        "completions_per_step": (256, 256 * 8),
-        "per_device_train_batch_size": (4, 16),
-    }
-    apart = ("output_dir", "run_name", "save_steps", "evaluate")
-    assert {name: pair for name, pair in differ.items() if name not in apart} == {
+    assert differ.pop("output_dir")[1] == f"runs/{model}/{method}-0.17"
+    assert differ.pop("run_name")[1] == f"{model}-{method}-0.17"
+    assert differ == {
         "sft": {"completion_only_loss": (True, False)},
-        "grpo": batch | {"temperature": (1.0, 0.9), "loss_type": ("bnpo", "grpo")},
+        "grpo": {"sampler": (None, "trl"), "temperature": (1.0, 0.9), "top_k": (0, 50)},
     }[method]

@@ -202,6 +202,12 @@ def _run(
                 (task, decide(named, task), output / target.folder / folders[task.name])
                 for task in asked
             ]
+        if (sampling.num_answers or sampling.num_usable) and all(
+            len(task.items()) > 1 for task in asked
+        ):
+            raise UserError(
+                "--num-answers and --num-usable count answers to one prompt, as of dat; give --answers-per-item"
+            )
         if results.dry_run:
             planned = [
                 (f"{target.folder or target.source}/{task.name}", task, writer, place)

@@ -183,6 +183,8 @@ PRICES = ("--judge-price-in", "1", "--judge-price-out", "1")
         ("run: judge prompt", ("--judge-prompt", "mine")),
         ("run: half a price", PRICES[:2]),
         ("run: no answers", ("--answers-per-item", "0")),
+        ("run: answers in all", ("--num-answers", "6")),
+        ("run: answers in all", ("--num-usable", "6", "--dry-run")),
         ("run: judge backend", ("--judge-backend", "mlx")),
         ("run: temperature", ("--sampling", "temperature=nan")),
         ("run: best of jcq", ("--sampling", "best-of=4")),

@@ -36,7 +36,7 @@ QUESTIONS = {question.task: question for question in reversed(trial_questions())
 ANSWER = "古い傘の骨で小さな噴水を作ります。"
 SCORES = r"流暢性: [1-5]\n柔軟性: [1-5]\n独創性: [1-5]\n精緻性: [1-5]"
 # As Granite marks its reasoning: in words, which any tokenizer has.
-REASONED = rf"Here is my thought process: [a-z ]{{4,20}} Here is my answer: {SCORES}"
+REASONED = rf"Here is my thought process: [a-z ]{{4,20}} Here is my response: {SCORES}"
 
 
 class Served:
@@ -51,7 +51,7 @@ class Served:
             "served-model-name": NAME,
             "host": "127.0.0.1",
             "port": port,
-            "dtype": "bfloat16",
+            "dtype": "float32",  # a CPU without bf16 takes ten times as long for it
         }
         options |= {
             "max-model-len": WINDOW,

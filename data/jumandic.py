@@ -7,14 +7,15 @@ unit), 16-byte tokens and NUL-terminated features. `matrix.bin` holds the connec
 import mmap
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
-from importlib.metadata import distribution
+from importlib.metadata import distribution, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sozo.data.cache import kept
 from sozo.data.errors import UserError, require
 from sozo.data.extras import install_command
 
@@ -57,9 +58,14 @@ CATEGORIES = (
     ),
     *("場所-その他", "場所-機能", "場所-施設", "場所-施設部位", "場所-自然"),
 )
+LOOKUP = "-forms"  # behind the revision of an encoder whose words are looked up by their forms
 _LABEL = r':([^\s,"]+)'
 _CATEGORY, _DOMAIN = re.compile("カテゴリ" + _LABEL), re.compile("ドメイン" + _LABEL)
 _NO_DOMAIN = "無し"
+_IN_HIRAGANA, _IN_KANA = re.compile("[ぁ-ゖー]+"), re.compile("[ぁ-ゖァ-ヺー]+")
+_POLITE = re.compile("[おご][^ぁ-ゖー]")
+_TO_HIRAGANA = {code: code - 0x60 for code in range(ord("ァ"), ord("ヶ") + 1)}
+_TO_KATAKANA = {hiragana: katakana for katakana, hiragana in _TO_HIRAGANA.items()}
 
 
 class DictionaryEntry(NamedTuple):
@@ -166,13 +172,92 @@ def load_nouns() -> tuple[str, ...]:
     >>> len(load_nouns()), "林檎" in load_nouns()
     (22128, True)
     """
-    features = default_dictionary().features()
-    forms = (
-        _REPRESENTATIVE.search(f)
-        for f in features
-        if _NOUN.match(f) and "自動獲得" not in f
+    return tuple(sorted(_spellings()))
+
+
+@cache
+def _spellings() -> dict[str, list[str]]:
+    """Of each noun, by its representative form, how the dictionary spells it."""
+    nouns: dict[str, list[str]] = kept(
+        "jumandic", version("jumandic").encode(), _find_spellings
     )
-    return tuple(sorted({form[1] for form in forms if form}))
+    return nouns
+
+
+def _find_spellings() -> dict[str, list[str]]:
+    spellings: dict[str, list[str]] = {}
+    for feature in default_dictionary().features():
+        if _NOUN.match(feature) and "自動獲得" not in feature:
+            if form := _REPRESENTATIVE.search(feature):
+                spellings.setdefault(form[1], []).append(feature.split(",", 5)[4])
+    return spellings
+
+
+@cache
+def _nouns_by_kana() -> dict[str, set[str]]:
+    nouns: dict[str, set[str]] = {}
+    for noun, spellings in _spellings().items():
+        for spelling in spellings:
+            nouns.setdefault(_hiragana(spelling), set()).add(noun)
+    return nouns
+
+
+def _hiragana(word: str) -> str:
+    return word.translate(_TO_HIRAGANA)
+
+
+def nouns_of(word: str) -> frozenset[str]:
+    """The common nouns that are spelled like `word`, in either kana, by their representative forms. No name is one.
+
+    >>> nouns_of("ネコ"), sorted(nouns_of("かみ")), nouns_of("ほし")
+    (frozenset({'猫'}), ['加味', '神', '紙', '髪'], frozenset({'星'}))
+    """
+    return frozenset(_nouns_by_kana().get(_hiragana(word), ()))
+
+
+def lookup_forms(word: str, known: Callable[[str], bool]) -> tuple[str, ...]:
+    """The forms under which a vocabulary has a Japanese word, whose mean is its vector; none where it has no vector.
+
+    The word as it is written; else another spelling of the one noun that it can be, with お or ご before kanji or
+    without; else the `known` words of two characters or more into which it can be cut. A word that may be several nouns has none, in hiragana not even where
+    it is known: a corpus means names and particles by it (はし is near うたがわ, neither 橋 nor 箸).
+
+    >>> known = {"猫", "はし", "ハシ", "一心", "同体"}.__contains__
+    >>> [lookup_forms(word, known) for word in ("ねこ", "はし", "ハシ", "一心同体", "犬")]
+    [('猫',), (), ('ハシ',), ('一心', '同体'), ()]
+    """
+    if spelling := _spelling(word, known):
+        return (spelling,)
+    if len(nouns_of(word)) > 1:
+        return ()
+    if _POLITE.match(word) and (spelling := _spelling(word[1:], known)):
+        return (spelling,)
+    return _cut(word, known)
+
+
+def _spelling(word: str, known: Callable[[str], bool]) -> str:
+    nouns = nouns_of(word)
+    if known(word) and (len(nouns) < 2 or not _IN_HIRAGANA.fullmatch(word)):
+        return word
+    if len(nouns) != 1:
+        return ""
+    (noun,) = nouns
+    others = [noun, *_spellings()[noun], word.translate(_TO_KATAKANA)]
+    clear = (other for other in others if known(other) and len(nouns_of(other)) == 1)
+    return next(clear, "")
+
+
+def _cut(word: str, known: Callable[[str], bool]) -> tuple[str, ...]:
+    """From the left the longest pieces with which the rest can be cut as well; one in kana alone must be a noun."""
+    behind: dict[int, tuple[str, ...]] = {len(word): ()}
+    for start in range(len(word) - 2, -1, -1):
+        for end in range(len(word), start + 1, -1):
+            piece = word[start:end]
+            if end in behind and (nouns_of(piece) or not _IN_KANA.fullmatch(piece)):
+                if spelling := _spelling(piece, known):
+                    behind[start] = (spelling, *behind[end])
+                    break
+    return behind.get(0, ())
 
 
 @cache

@@ -4,5 +4,5 @@ from importlib.resources import files
 
 
 def tiny_nouns() -> list[str]:
-    """The embedded model's 6,144 nouns, in the order of its tokens: a seeded draw of what checker and vectors know."""
+    """The embedded model's 6,144 nouns, in the order of its tokens: drawn by a seed from what checker and vectors know."""
     return files("sozo.data").joinpath("tiny_nouns.txt").read_text("utf-8").split()

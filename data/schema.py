@@ -43,6 +43,7 @@ class Reason(StrEnum):
     NOT_NOUN = "not_noun"
     REPEATED_WORD = "repeated_word"
     NO_VECTOR = "no_vector"
+    AMBIGUOUS = "ambiguous"  # no vector, since it may be several nouns: かみ
 
 
 @dataclass(frozen=True, slots=True)

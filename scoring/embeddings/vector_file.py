@@ -12,7 +12,9 @@ from typing import BinaryIO, cast
 import numpy as np
 
 from sozo.data.errors import UserError
+from sozo.data.jumandic import LOOKUP, lookup_forms
 from sozo.scoring.embeddings.encoders import Matrix
+from sozo.scoring.parse import script_reason
 
 _PACKED = (".tar", ".tar.gz", ".tgz")
 _BINARY = (".bin", ".kv", ".model", ".npy", ".magnitude")
@@ -23,7 +25,8 @@ _AS_TEXT = "save it as text, such as by gensim's save_word2vec_format"
 class VectorFile:
     """`vectors:FILE`: a text file with a word and its numbers a line, as it is, as .gz, or in a .tar.gz.
 
-    DAT looks a noun up by its checker's lemma, and where that has no vector as it was written (`by_lemma`). A first
+    A Japanese word has the mean of its `forms`. An English noun DAT looks up by its checker's lemma, and where that has
+    no vector as it was written (`by_lemma`). A first
     line with the numbers of words and dimensions is known, and lines of two words (`contact name@domain.com` in GloVe
     840B) are skipped; of a word that comes twice the last line counts.
 
@@ -50,27 +53,33 @@ class VectorFile:
                 digest = hashlib.file_digest(
                     file, partial(hashlib.blake2b, digest_size=6)
                 )
-        self.revision = f"{self._size}d-{digest.hexdigest()}"
+        self.revision = f"{self._size}d-{digest.hexdigest()}{LOOKUP}"
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Vectors, float32 of shape (len(words), dimensions); zeros for a word that has none."""
-        new = set(words) - self._vectors.keys()
-        names = {word.encode("utf-8", "replace"): word for word in new}
-        found = {
-            self._places[name]: word
-            for name, word in names.items()
-            if name in self._places
-        }
-        if found:
+        forms = {word: self.forms(word) for word in set(words)}
+        new = {form for own in forms.values() for form in own} - self._vectors.keys()
+        if found := {self._places[_name(form)]: form for form in new}:
             with self._reading(), self._opened() as file:
                 for place in sorted(found):  # a packed file goes forward alone
                     file.seek(place)
                     fields = file.readline().split()[1:]
                     self._vectors[found[place]] = np.array(fields, np.float32)
-        none = np.zeros(self._size, np.float32)
-        return np.array(
-            [self._vectors.get(word, none) for word in words], np.float32
-        ).reshape(-1, self._size)
+        encoded = np.zeros((len(words), self._size), np.float32)
+        for number, word in enumerate(words):
+            if own := [self._vectors[form] for form in forms[word]]:
+                encoded[number] = np.mean(own, axis=0)
+        return encoded
+
+    def forms(self, word: str) -> tuple[str, ...]:
+        """Under which words of the file a word is looked up: itself, or what `lookup_forms` says of a Japanese one."""
+
+        def known(form: str) -> bool:
+            return _name(form) in self._places
+
+        if script_reason(word) is None:
+            return lookup_forms(word, known)
+        return (word,) * known(word)
 
     def _read(self) -> tuple[dict[bytes, int], int]:
         """Where the line of each word begins, and how many numbers it has."""
@@ -118,3 +127,7 @@ class VectorFile:
         else:
             with self._path.open("rb") as file:
                 yield file
+
+
+def _name(word: str) -> bytes:
+    return word.encode("utf-8", "replace")

@@ -8,6 +8,7 @@ import numpy as np
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import LONGEST_WORD, whole_word
+from sozo.data.jumandic import nouns_of
 from sozo.data.schema import Reason
 from sozo.data.settings import rare_setting, setting
 from sozo.data.sudachi import has_entry
@@ -28,7 +29,15 @@ SCRIPT_CODES = (
 PROMPTS: dict[str, str] = {"ja": "dat", "en": "dat_en"}
 _MAX_CACHED = 1 << 20
 # Kind -> its bit in a word's flags. Wikipedia: the checker's entry was acquired from there by a program.
-BITS = {"proper_noun": 1, "wikipedia": 2, "glued": 4, "numeral": 8, "rare": 16}
+BITS = {
+    "proper_noun": 1,
+    "wikipedia": 2,
+    "glued": 4,
+    "numeral": 8,
+    "respelled": 32,
+    "rare": 16,
+}
+_AMBIGUOUS = -2  # in place of a row
 COUNTED, _TIMES = 7, 100  # words, and what distances are multiplied by: Olson's
 # What becomes of a list with a word twice. The paper has no rule about it.
 REPEATED_WORDS = REFUSE, KEEP, REPRESENTATIVE = ("refuse", "keep", "representative")
@@ -99,16 +108,16 @@ class WordTable:
         }
         self._refused = sum(refused[kind] * BITS[kind] for kind in refused)
         self._common = None if base is None else common_words(base)
-        known = (
-            list(BITS)[:-1] if rules.language == "ja" else []
-        )  # by the Japanese checkers and dictionaries
-        self.kinds = known + ["rare"] * (base is not None)  # those that are looked for
+        self._forms = getattr(vectors.encoder, "forms", None)
+        looked_for = {kind: rules.language == "ja" for kind in BITS}
+        looked_for |= {"respelled": bool(self._forms), "rare": base is not None}
+        self.kinds = [kind for kind in BITS if looked_for[kind]]
         self._codes: dict[str, int] = {}
         self._index = WordIndex()  # the same codes by the words' hashes
         self._identities: dict[str, int] = {}
         self.rows = np.zeros(
             0, np.int32
-        )  # of each noun in the vectors' matrix; -1 for none
+        )  # of each noun in the vectors' matrix; -1 or _AMBIGUOUS for none
         self.flags = np.zeros(0, np.uint8)  # bits of the noun's kinds (`BITS`)
         self.identities = np.zeros(
             0, np.int32
@@ -196,9 +205,17 @@ class WordTable:
         codes.update((word, first + i) for i, (word, _, _) in enumerate(nouns))
 
     def _rows(self, nouns: Sequence[tuple[str, NounVerdict]]) -> list[int]:
-        """Rows of the nouns' vectors. In a file a noun is its lemma if that is there; Olson's program knows no lemmas."""
+        """Rows of the nouns' vectors. In a file an English noun is its lemma if that is there; Olson's program knows none."""
         rows = self._vectors.rows([word for word, _ in nouns])
-        if self._rules.olson or not getattr(self._vectors.encoder, "by_lemma", False):
+        encoder = self._vectors.encoder
+        if self._rules.language == "ja":
+            return [
+                _AMBIGUOUS
+                if row < 0 and self._forms and len(nouns_of(word)) > 1
+                else row
+                for row, (word, _) in zip(rows, nouns, strict=True)
+            ]
+        if self._rules.olson or not getattr(encoder, "by_lemma", False):
             return rows
         lemmas = self._vectors.rows([verdict.lemma or word for word, verdict in nouns])
         return [
@@ -213,9 +230,14 @@ class WordTable:
             "wikipedia": verdict.wikipedia,
             "glued": verdict.glued and not has_entry(word),
             "numeral": verdict.numeral,
+            "respelled": self._respelled(word),
             "rare": self._common is not None and word not in self._common,
         }
         return sum(kinds[kind] * BITS[kind] for kind in kinds)
+
+    def _respelled(self, word: str) -> bool:
+        """Whether a word's vector is that of another spelling, or of its parts."""
+        return bool(self._forms) and self._forms(word) not in ((word,), ())
 
     def bad_words(self, numbers: np.ndarray) -> np.ndarray:
         """Per word 0 or the code of what is wrong with it, shape (answers, 10)."""
@@ -223,7 +245,9 @@ class WordTable:
         if len(self.rows):
             # A reason's code is no noun's number: it looks up any noun (0) and is masked after.
             nouns = np.maximum(numbers, 0)
-            bad[(bad == 0) & (self.rows[nouns] < 0)] = CODE[Reason.NO_VECTOR]
+            rows = np.where(bad == 0, self.rows[nouns], 0)
+            bad[rows < 0] = CODE[Reason.NO_VECTOR]
+            bad[rows == _AMBIGUOUS] = CODE[Reason.AMBIGUOUS]
             if self._rules.repeated_words == KEEP:
                 return bad
             identities = np.ascontiguousarray(

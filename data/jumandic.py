@@ -187,9 +187,9 @@ def _spellings() -> dict[str, list[str]]:
 def _find_spellings() -> dict[str, list[str]]:
     spellings: dict[str, list[str]] = {}
     for feature in default_dictionary().features():
-        if _NOUN.match(feature) and "自動獲得" not in feature:
-            if form := _REPRESENTATIVE.search(feature):
-                spellings.setdefault(form[1], []).append(feature.split(",", 5)[4])
+        counts = _NOUN.match(feature) and "自動獲得" not in feature
+        if counts and (form := _REPRESENTATIVE.search(feature)):
+            spellings.setdefault(form[1], []).append(feature.split(",", 5)[4])
     return spellings
 
 
@@ -218,8 +218,8 @@ def nouns_of(word: str) -> frozenset[str]:
 def lookup_forms(word: str, known: Callable[[str], bool]) -> tuple[str, ...]:
     """The forms under which a vocabulary has a Japanese word, whose mean is its vector; none where it has no vector.
 
-    The word as it is written; else another spelling of the one noun that it can be, with お or ご before kanji or
-    without; else the `known` words of two characters or more into which it can be cut. A word that may be several nouns has none, in hiragana not even where
+    The word as it is written; else another spelling of the one noun that it can be, without お or ご before kanji; else
+    the `known` words of two characters or more into which it can be cut. A word that may be several nouns has none, in hiragana not even where
     it is known: a corpus means names and particles by it (はし is near うたがわ, neither 橋 nor 箸).
 
     >>> known = {"猫", "はし", "ハシ", "一心", "同体"}.__contains__
@@ -251,12 +251,12 @@ def _cut(word: str, known: Callable[[str], bool]) -> tuple[str, ...]:
     """From the left the longest pieces with which the rest can be cut as well; one in kana alone must be a noun."""
     behind: dict[int, tuple[str, ...]] = {len(word): ()}
     for start in range(len(word) - 2, -1, -1):
-        for end in range(len(word), start + 1, -1):
+        for end in filter(behind.__contains__, range(len(word), start + 1, -1)):
             piece = word[start:end]
-            if end in behind and (nouns_of(piece) or not _IN_KANA.fullmatch(piece)):
-                if spelling := _spelling(piece, known):
-                    behind[start] = (spelling, *behind[end])
-                    break
+            counts = nouns_of(piece) or not _IN_KANA.fullmatch(piece)
+            if counts and (spelling := _spelling(piece, known)):
+                behind[start] = (spelling, *behind[end])
+                break
     return behind.get(0, ())
 
 

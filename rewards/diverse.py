@@ -97,18 +97,18 @@ class DiverseReward(Wrapping):
             raise UserError(
                 "texts are equal or not: leave threshold out, or take alike ngram"
             )
-        encoder = getattr(embedding_model, "name", embedding_model)
-        own = ALIKE[alike] or ALIKE_FROM.get(encoder)
-        self.threshold = own if threshold is None else threshold
-        if self.threshold is None:
+        encoder = str(getattr(embedding_model, "name", embedding_model))
+        if threshold is None:
+            threshold = ALIKE[alike] or ALIKE_FROM.get(encoder)
+        if threshold is None:
             raise UserError(
                 f"{encoder} has no threshold of its own; give one (measured: {ALIKE_FROM})"
             )
-        if isinstance(threshold, bool) or not 0 < self.threshold <= 1:
+        if isinstance(threshold, bool) or not 0 < threshold <= 1:
             raise UserError(
                 f"threshold must be above 0 and at most 1, not {quoted(threshold)}"
             )
-        self.alike, self.how = alike, how
+        self.alike, self.how, self.threshold = alike, how, threshold
         self._embedding_model = embedding_model
         shown = (("quality", ".3f"), ("diversity", "6.1%"))
         self.console = [(name, f"{prefix}/{name}", form) for name, form in shown]

@@ -52,6 +52,7 @@ REASONS = {
     "not_noun": "a word that is no noun by the noun checker",
     "repeated_word": "a word comes twice (a rule of ours: repeated_words keep takes these lists)",
     "no_vector": "a word the encoder does not know",
+    "ambiguous": "a word in kana that may be several nouns (かみ)",
 }
 _INSTRUMENTS = "What the mean is made of, and how the words are chosen"
 _SAMPLES = 3  # answers of each row that are shown

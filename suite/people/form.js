@@ -5,7 +5,9 @@
 
 const TEN = 10;
 const SEVEN = 7; // words that count
-const NOUN = 0x8000; // the bit of a row's number that says "a noun"
+// Above a row's number, as form.py packs it: a noun; several nouns; a name; the number is one of `parts`.
+const [NOUN, AMBIGUOUS, PROPER, PARTS] = [20, 21, 22, 23].map((bit) => 1 << bit);
+const ROW = NOUN - 1;
 const LONGEST_WORD = 40;
 const PAUSE = 1200; // milliseconds without a key, after which a word is judged though its field has not been left
 
@@ -63,15 +65,17 @@ async function unpack(name) {
 
 async function load() {
   const words = new TextDecoder().decode(await unpack("words")).split("\n");
-  const rows = new Uint16Array(await unpack("rows"));
+  const rows = new Uint32Array(await unpack("rows"));
+  const same = new Int32Array(await unpack("same"));
+  const parts = JSON.parse(new TextDecoder().decode(await unpack("parts")));
   const scales = new Float32Array(await unpack("scales"));
   const numbers = new Int8Array(await unpack("numbers"));
-  dictionary = { words, rows, scales, numbers, size: numbers.length / scales.length };
+  dictionary = { words, rows, same, parts, scales, numbers, size: numbers.length / scales.length };
 }
 
-/** A word's row with the bit NOUN, or undefined if the dictionary lacks it; `words` are sorted as JavaScript sorts. */
-function rowOf(word) {
-  const { words, rows } = dictionary;
+/** A word's place in the dictionary, or -1; `words` are sorted as JavaScript sorts. */
+function placeOf(word) {
+  const { words } = dictionary;
   let low = 0;
   let high = words.length;
   while (low < high) {
@@ -82,30 +86,14 @@ function rowOf(word) {
       high = middle;
     }
   }
-  return words[low] === word ? rows[low] : undefined;
+  return words[low] === word ? low : -1;
 }
 
-/** The rows whose mean is a word's vector; none if it has no vector. As ja-ginza cuts: the longest words from the left. */
+/** The rows whose mean is a word's vector; none if it has no vector. */
 function rowsOf(word) {
-  const whole = rowOf(word) & ~NOUN;
-  if (whole || !settings.pieces) {
-    return whole ? [whole - 1] : [];
-  }
-  const found = [];
-  const letters = [...word];
-  for (let start = 0; start < letters.length; ) {
-    let end = letters.length;
-    let row = 0;
-    while (end > start && !(row = rowOf(letters.slice(start, end).join("")) & ~NOUN)) {
-      end--;
-    }
-    if (!row) {
-      return [];
-    }
-    found.push(row - 1);
-    start = end;
-  }
-  return found;
+  const { rows, parts } = dictionary;
+  const row = rows[placeOf(word)];
+  return row & PARTS ? parts[row & ROW] : row & ROW ? [row & ROW] : [];
 }
 
 /** A word's vector of length 1. */
@@ -114,7 +102,7 @@ function vectorOf(word) {
   const vector = new Float64Array(size);
   for (const row of rowsOf(word)) {
     for (let k = 0; k < size; k++) {
-      vector[k] += numbers[row * size + k] * scales[row];
+      vector[k] += numbers[(row - 1) * size + k] * scales[row - 1];
     }
   }
   const length = Math.hypot(...vector);
@@ -132,15 +120,33 @@ function verdictOf(word) {
   if (dictionary === null) {
     return "later";
   }
-  const row = rowOf(word);
-  if ((row === undefined && !settings.pieces) || row < NOUN || [...word].length > LONGEST_WORD) {
+  const row = dictionary.rows[placeOf(word)];
+  if ([...word].length > LONGEST_WORD) {
     return "not_noun";
   }
-  const known = rowsOf(word).length > 0;
-  if (settings.pieces) {
-    return !known ? "no_vector" : row === undefined ? "later" : "ok";
+  if (row === undefined) {
+    return japanese ? "later" : "not_noun";
   }
-  return known ? "ok" : "later";
+  const known = rowsOf(word).length > 0;
+  if (row & PROPER && (known || settings.reject_proper_nouns)) {
+    return "proper_noun";
+  }
+  if (!(row & NOUN)) {
+    return "not_noun";
+  }
+  const without = japanese ? "no_vector" : "later";
+  return row & AMBIGUOUS ? "ambiguous" : known ? "ok" : without;
+}
+
+/** Whether a word counts; a name does unless the page was made to refuse it. */
+function counts({ verdict }) {
+  return verdict === "ok" || (verdict === "proper_noun" && !settings.reject_proper_nouns);
+}
+
+/** What a word's other spellings share with it. */
+function identityOf(word) {
+  const place = dictionary ? placeOf(word) : -1;
+  return place < 0 ? word : dictionary.words[place - dictionary.same[place]];
 }
 
 /** The words of ten fields, each with its verdict; "" for an empty one. */
@@ -148,9 +154,10 @@ function judge(texts) {
   const seen = new Set();
   return texts.map(plain).map((word) => {
     let verdict = word && verdictOf(word);
-    if (["ok", "later", "no_vector"].includes(verdict)) {
-      verdict = seen.has(word) ? "repeated_word" : verdict;
-      seen.add(word);
+    if (["ok", "later", "no_vector", "ambiguous", "proper_noun"].includes(verdict)) {
+      const identity = identityOf(word);
+      verdict = seen.has(identity) ? "repeated_word" : verdict;
+      seen.add(identity);
     }
     return { word, verdict };
   });
@@ -159,11 +166,11 @@ function judge(texts) {
 /** The first seven valid words with their distances and the score; null if a word that is judged later may count. */
 function scored(judged) {
   const counted = [];
-  for (const { word, verdict } of judged) {
-    if (verdict === "later") {
+  for (const one of judged) {
+    if (one.verdict === "later") {
       return null;
     }
-    if (verdict === "ok" && counted.push(word) === SEVEN) {
+    if (counts(one) && counted.push(one.word) === SEVEN) {
       break;
     }
   }
@@ -251,7 +258,7 @@ function csv() {
 
 /** The score that may be shown, or null. */
 function result(judged) {
-  const valid = judged.filter(({ verdict }) => verdict === "ok").length;
+  const valid = judged.filter(counts).length;
   return settings.show_score && dictionary && valid >= settings.minimum ? scored(judged) : null;
 }
 
@@ -542,12 +549,13 @@ function showResult(judged) {
       make("p", { className: "quiet", textContent: say("picture_says") }),
     );
   } else {
-    const number = (name) => judged.filter(({ verdict }) => verdict === name).length;
-    const enough = number("ok") + number("later") >= settings.minimum;
-    const facts = { n: number("ok"), minimum: settings.minimum };
+    const n = judged.filter(counts).length;
+    const later = judged.filter(({ verdict }) => verdict === "later").length;
+    const enough = n + later >= settings.minimum;
+    const facts = { n, minimum: settings.minimum };
     box.append(make("p", { textContent: say(enough ? "score_later" : "too_few", facts) }));
   }
-  const others = judged.filter(({ word, verdict }) => word && (verdict !== "ok" || !counted.has(word)));
+  const others = judged.filter(({ word, verdict }) => word && !counted.has(word));
   if (others.length) {
     // Nothing can be changed any more: what a note advises is left out.
     const note = (verdict) => (verdict !== "ok" ? say(verdict).split(say("stop"))[0] : say(found ? "not_needed" : "ok"));

@@ -20,11 +20,11 @@ import sozo
 from sozo.data.english import newer_noun_lemmas, noun_lemmas
 from sozo.data.errors import UserError
 from sozo.data.foreign import strip_steering
-from sozo.data.jumandic import categories, default_dictionary, load_nouns
+from sozo.data.jumandic import categories, default_dictionary, load_nouns, nouns_of
 from sozo.data.record import write_whole
 from sozo.data.sheet import decoded
 from sozo.eval.terminal import print_lines
-from sozo.scoring.embeddings.ginza import read_package
+from sozo.scoring.embeddings.ginza import GinzaEncoder, read_package
 from sozo.scoring.embeddings.minilm import MiniLmEncoder
 from sozo.scoring.parse import NUM_WORDS, SCRIPTS, script_reason
 from sozo.suite.people.lists import NOTHING
@@ -33,7 +33,8 @@ from sozo.tasks import Dat
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.words import COUNTED
 
-_NOUN = 0x8000  # what is added to the row of a noun
+# Bits above the row of a word's vector: a noun; several nouns; a name; the number is one of `Packed.parts`.
+_NOUN, _AMBIGUOUS, _PROPER, _PARTS = 1 << 20, 1 << 21, 1 << 22, 1 << 23
 _CONTINUED = str.maketrans("うくぐすつぬぶむる", "いきぎしちにびみり")  # 走る, 走り
 _MOST_ENGLISH = 24_000  # vectors, with which the page stays below 12 MB
 
@@ -43,9 +44,13 @@ class Packed:
     """What a page knows of words: which are nouns, and the vectors of theirs, from which it scores."""
 
     words: Sequence[str]  # sorted as JavaScript compares
-    rows: (
+    rows: np.ndarray  # uint32, of each word: its vector's row from 1, 0 for none; bits
+    same: (
         np.ndarray
-    )  # uint16, of each word: its vector's row from 1, 0 for none; and _NOUN
+    )  # int32: how far before it the first word that counts as the same is
+    parts: Sequence[
+        Sequence[int]
+    ]  # rows whose mean is the vector of a word cut into parts
     vectors: np.ndarray  # float32, shape (rows, dimensions)
 
 
@@ -68,6 +73,13 @@ def form(
             help="Valid words below which no score is shown.",
         ),
     ] = COUNTED,
+    reject_proper_nouns: Annotated[
+        bool,
+        typer.Option(
+            "--reject-proper-nouns",
+            help="Names of people, places and organisations do not count.",
+        ),
+    ] = False,
     consent: Annotated[
         Path | None, typer.Option(help="A text to agree to before the test begins.")
     ] = None,
@@ -85,17 +97,19 @@ def form(
             )
         agreed = _consent(consent)
         print_lines([said(f"{output}: is made in half a minute")])
-        scorer = Dat(DatSettings(language=language)).for_people().scorer
+        rules = DatSettings(language=language, reject_proper_nouns=reject_proper_nouns)
+        scorer = Dat(rules).for_people().scorer
         packed = pack(scorer, vocabulary(language))
         settings = {
             "seconds": seconds,
             "minimum": minimum,
             "consent": bool(agreed),
             "show_score": not hide_score,
+            "reject_proper_nouns": reject_proper_nouns,
         }
         page = render_page(packed, scorer, settings, agreed)
         write_whole(output, page)
-        nouns = int((packed.rows >= _NOUN).sum())
+        nouns = np.count_nonzero(packed.rows & _NOUN)
         size = f"{len(page) / 1e6:.1f}"
         made = f"{output}: {size} MB, {nouns:,} nouns; open it in a browser"
         print_lines([said(made)])
@@ -150,27 +164,47 @@ def _of_jumandic() -> set[str]:
 
 def pack(scorer: DatScorer, words: Sequence[str]) -> Packed:
     """What a page must know of the `words` to check and score them as the `scorer` does."""
-    language = scorer.rules.language
+    language, verdicts = scorer.rules.language, scorer.checker.check(words)
     nouns = np.array(
         [
             verdict.is_noun
             and not NOTHING.fullmatch(word)
             and not script_reason(word, language)
-            for word, verdict in zip(words, scorer.checker.check(words), strict=True)
+            for word, verdict in zip(words, verdicts, strict=True)
         ]
     )
-    rows = np.zeros(len(words), np.uint16)
+    rows = np.zeros(len(words), np.uint32)
+    parts: list[list[int]] = []
     if language == "ja":
         row_of_word, _, vectors = read_package()
-        rows[:] = [row_of_word.get(word, 0) for word in words]
         vectors = vectors[1:]  # without that of words that have none
+        forms = GinzaEncoder().forms
+        for k in np.flatnonzero(nouns).tolist():
+            found = [row_of_word[form] for form in forms(words[k])]
+            if len(found) > 1:
+                rows[k] = _PARTS + len(parts)
+                parts.append(found)
+            elif found:
+                (rows[k],) = found
+            elif len(nouns_of(words[k])) > 1:
+                rows[k] = _AMBIGUOUS
+        known = nouns | [word in row_of_word for word in words]
     else:
         chosen = _commonest(words, nouns)
         rows[chosen] = np.arange(1, len(chosen) + 1)
         vectors = scorer.vectors.unit([words[k] for k in chosen])
-    rows += np.uint16(_NOUN) * nouns
-    known = np.flatnonzero(rows).tolist()  # what is in no dictionary is judged later
-    return Packed([words[k] for k in known], rows[known], vectors)
+        known = nouns | (rows > 0)
+    proper = np.array([verdict.proper for verdict in verdicts], bool)
+    rows[nouns] |= _NOUN
+    rows[proper] |= _PROPER
+    kept = np.flatnonzero(known | proper).tolist()  # any other word is judged later
+    first: dict[str, int] = {}
+    same = [
+        place - first.setdefault(scorer.rules.identity(words[k], verdicts[k]), place)
+        for place, k in enumerate(kept)
+    ]
+    own = [words[k] for k in kept]
+    return Packed(own, rows[kept], np.array(same, np.int32), parts, vectors)
 
 
 def _commonest(words: Sequence[str], nouns: np.ndarray) -> np.ndarray:
@@ -200,15 +234,15 @@ def render_page(
     values = {
         "language": language,
         "script": SCRIPTS[language][0].pattern,
-        # A Japanese word that has no vector may have one by its parts.
-        "pieces": language == "ja",
         "scale": f"{encoder.name} {encoder.revision}, {scorer.checker.name}, sozo {sozo.__version__}",
         "texts": texts,
         **settings,
     }
     parts = {
         "words": "\n".join(packed.words).encode(),
-        "rows": packed.rows.astype("<u2").tobytes(),
+        "rows": packed.rows.astype("<u4").tobytes(),
+        "same": packed.same.astype("<i4").tobytes(),
+        "parts": json.dumps(packed.parts).encode(),
         "scales": scales.tobytes(),
         "numbers": np.rint(numbers / scales).astype(np.int8).tobytes(),
     }

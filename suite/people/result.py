@@ -85,7 +85,9 @@ def score_sheet(
     facts = TEXTS["language"][language] | TEXTS["nouns"][language][paper != name]
     facts |= TEXTS["olson"][by_olson] | TEXTS["on_scale"][on_scale]
     scale = f"{encoder}, {checker}, first 7 valid of 10{facts['times']}"
-    results = score_written(lists, scorer, other if paper != name else scorer)
+    models = replace(task.settings, repeated_words=REFUSE)
+    strict = scorer.with_checker(paper, models)
+    results = score_written(lists, scorer, strict)
     results[["other_score", "other_reason"]] = score_written(lists, other)[
         ["score", "reason"]
     ]
@@ -98,6 +100,9 @@ def score_sheet(
         results["percentile"] = shares if n else "norms without a scale"
         name = "norms" if n else "no_scale"
         added.append(_both(name, n=n, file=own.path.name, scale=scale))
+    if "respelled" in results:
+        n = int(results["respelled"].sum())
+        added.append(_both("respelled", n=n, ambiguous=results.attrs["ambiguous"]))
     facts |= {
         "other": other.checker.name,
         "refused": _refused(results, "{}: {}, {}", ", ", str),

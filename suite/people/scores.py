@@ -13,7 +13,7 @@ from sozo.data.sheet import Sheet
 from sozo.scoring.parse import NUM_WORDS
 from sozo.suite.people.lists import TEXTS
 from sozo.tasks.dat.scorer import DatScorer, first_seven
-from sozo.tasks.dat.words import CODE, COUNTED, REASONS
+from sozo.tasks.dat.words import BITS, CODE, COUNTED, REASONS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +52,7 @@ def score_written(
     nouns of `paper`, if given. `attrs["refused"]` says which five words were refused most often.
     """
     words = [own[:NUM_WORDS] for own in lists["words"]]
-    scores, _, bad = seven_of_ten(words, scorer)
+    scores, numbers, bad = seven_of_ten(words, scorer)
     strict = (paper or scorer).score(list(lists["text"]))
     results = lists[["participant", "trial"]].assign(
         score=scores, strict_score=strict.scores.astype(float), reason=""
@@ -71,6 +71,14 @@ def score_written(
     results["words"] = [
         comma.join([word for word, code in own if not code][:COUNTED]) for own in judged
     ]
+    if "respelled" in scorer.words.kinds:
+        flags = [
+            scorer.words.flags[own[wrong == 0]]
+            for own, wrong in zip(numbers, bad, strict=True)
+        ]
+        results["respelled"] = [
+            np.count_nonzero(own & BITS["respelled"]) for own in flags
+        ]
     results["refused"] = [
         comma.join(
             f"{word[:LONGEST_WORD]} ({REASONS[-1 - code]})"
@@ -91,8 +99,11 @@ def score_written(
     ]
     codes = Counter(code for own in judged for _, code in own)
     results.attrs["repeated"] = codes[CODE[Reason.REPEATED_WORD]]
-    results.attrs["no_vector"] = codes[CODE[Reason.NO_VECTOR]]
-    results.attrs["nouns"] = codes[0] + codes[CODE[Reason.NO_VECTOR]]
+    results.attrs["ambiguous"] = codes[CODE[Reason.AMBIGUOUS]]
+    results.attrs["no_vector"] = (
+        codes[CODE[Reason.NO_VECTOR]] + results.attrs["ambiguous"]
+    )
+    results.attrs["nouns"] = codes[0] + results.attrs["no_vector"]
     return results
 
 

@@ -87,8 +87,11 @@ def described(
         unit, rows = scorer.vectors.matrix, scorer.words.rows[numbers[bad == 0]]
         yield "Mean distance to the others:"
         (distances,) = distance_to_others(unit, rows[None])
+        forms = getattr(encoder, "forms", lambda word: (word,))
         for word, distance in zip(valid, distances, strict=True):
-            yield f"{distance:.3f}  {word}"
+            found = "+".join(forms(word))
+            otherwise = "" if found == word else f" (looked up by {found})"
+            yield f"{distance:.3f}  {word}{otherwise}"
         left, right = np.triu_indices(len(valid), 1)
         apart = paired_distance(unit, rows[left], rows[right])
         k = apart.argmin()

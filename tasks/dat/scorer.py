@@ -245,11 +245,12 @@ class DatScorer:
         )
 
     def with_checker(self, noun_checker: str, settings: DatSettings) -> Self:
-        """The same with another noun checker; vectors are shared."""
+        """The same with another noun checker and the rules of `settings`; vectors are shared."""
         base = Path(settings.base_answers) if settings.base_answers else None
         other = copy(self)
         other.checker = make_noun_checker(noun_checker, settings)
-        other.words = WordTable(other.checker, self.vectors, self.rules, base)
+        other.rules = settings
+        other.words = WordTable(other.checker, self.vectors, settings, base)
         return other
 
     def describe(self) -> dict[str, Any]:

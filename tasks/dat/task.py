@@ -23,7 +23,7 @@ from sozo.tasks.dat.scorer import AUTO, DatScorer, DatSettings
 from sozo.tasks.dat.summary import DIFFERENT_WORDS, DatRunResult, summarise
 from sozo.tasks.dat.table import read_lists, read_table
 from sozo.tasks.dat.view import DatView
-from sozo.tasks.dat.words import PROMPTS
+from sozo.tasks.dat.words import PROMPTS, REFUSE, REPRESENTATIVE
 from sozo.tasks.task import Answer, Complete, Item, Row, Task
 
 if TYPE_CHECKING:
@@ -118,12 +118,14 @@ class Dat(Task):
         return values
 
     def for_people(self) -> Self:
-        """The task with the noun checker for people, unless one was chosen."""
-        checker = self.settings.noun_checker
-        return (
-            type(self)(replace(self.settings, noun_checker=checker + SPEAKERS))
-            if self._default_checker
-            else self
+        """The task with the noun checker for people, unless one was chosen; a Japanese word in two spellings is one."""
+        checker, repeated = self.settings.noun_checker, self.settings.repeated_words
+        if self._default_checker:
+            checker += SPEAKERS
+        if self.language == "ja" and repeated == REFUSE:
+            repeated = REPRESENTATIVE
+        return type(self)(
+            replace(self.settings, noun_checker=checker, repeated_words=repeated)
         )
 
     def frontier(

@@ -62,7 +62,8 @@ class DatRules:
     reasoning: bool = rare_setting(True, "Cut off a leading <think>...</think>.")
     repeated_words: str = rare_setting(
         REFUSE,
-        "A word twice in a list: refuse it, keep it, or representative: refuse it, りんご and 林檎, or cat and cats, being one.",
+        "A word twice in a list: refuse it, keep it, or representative: refuse it, りんご and 林檎, or cat and cats, being"
+        " one; so are people's Japanese lists read.",
     )
     reject_glued: bool = rare_setting(
         False, "Words glued from several, that no dictionary has, are no nouns."
@@ -73,6 +74,11 @@ class DatRules:
     reject_rare: bool = rare_setting(
         False, "Words that are rare in --base-answers are no nouns."
     )
+
+    def identity(self, word: str, verdict: NounVerdict) -> str:
+        """Words of equal identity are one word in a list."""
+        by_representative = self.repeated_words == REPRESENTATIVE
+        return (by_representative and verdict.representative) or word
 
     @property
     def times(self) -> int:
@@ -109,7 +115,7 @@ class WordTable:
         self._refused = sum(refused[kind] * BITS[kind] for kind in refused)
         self._common = None if base is None else common_words(base)
         self._forms = getattr(vectors.encoder, "forms", None)
-        looked_for = {kind: rules.language == "ja" for kind in BITS}
+        looked_for = dict.fromkeys(BITS, rules.language == "ja")
         looked_for |= {"respelled": bool(self._forms), "rare": base is not None}
         self.kinds = [kind for kind in BITS if looked_for[kind]]
         self._codes: dict[str, int] = {}
@@ -181,11 +187,7 @@ class WordTable:
             return
         first = len(self.rows)
         rows = self._rows([(word, verdict) for word, verdict, _ in nouns])
-        by_representative = self._rules.repeated_words == REPRESENTATIVE
-        identities = [
-            (by_representative and verdict.representative) or word
-            for word, verdict, _ in nouns
-        ]
+        identities = [self._rules.identity(word, verdict) for word, verdict, _ in nouns]
         numbered = [
             self._identities.setdefault(identity, len(self._identities))
             for identity in identities
@@ -237,7 +239,7 @@ class WordTable:
 
     def _respelled(self, word: str) -> bool:
         """Whether a word's vector is that of another spelling, or of its parts."""
-        return bool(self._forms) and self._forms(word) not in ((word,), ())
+        return self._forms is not None and self._forms(word) not in ((word,), ())
 
     def bad_words(self, numbers: np.ndarray) -> np.ndarray:
         """Per word 0 or the code of what is wrong with it, shape (answers, 10)."""

@@ -65,7 +65,14 @@ def test_the_other_reading_differs_where_trl_0_17_did(model, method):
     }
     assert differ.pop("output_dir")[1] == f"runs/{model}/{method}-0.17"
     assert differ.pop("run_name")[1] == f"{model}-{method}-0.17"
-    assert differ == {
-        "sft": {"completion_only_loss": (True, False)},
-        "grpo": {"sampler": (None, "trl"), "temperature": (1.0, 0.9), "top_k": (0, 50)},
-    }[method]
+    assert (
+        differ
+        == {
+            "sft": {"completion_only_loss": (True, False)},
+            "grpo": {
+                "sampler": (None, "trl"),
+                "temperature": (1.0, 0.9),
+                "top_k": (0, 50),
+            },
+        }[method]
+    )

@@ -219,8 +219,9 @@ def lookup_forms(word: str, known: Callable[[str], bool]) -> tuple[str, ...]:
     """The forms under which a vocabulary has a Japanese word, whose mean is its vector; none where it has no vector.
 
     The word as it is written; else another spelling of the one noun that it can be, without お or ご before kanji; else
-    the `known` words of two characters or more into which it can be cut. A word that may be several nouns has none, in hiragana not even where
-    it is known: a corpus means names and particles by it (はし is near うたがわ, neither 橋 nor 箸).
+    the `known` words of two characters or more into which it can be cut. A word that may be several nouns has none, in
+    hiragana not even where it is known: a corpus means names and particles by it (はし is near うたがわ, neither 橋 nor
+    箸).
 
     >>> known = {"猫", "はし", "ハシ", "一心", "同体"}.__contains__
     >>> [lookup_forms(word, known) for word in ("ねこ", "はし", "ハシ", "一心同体", "犬")]

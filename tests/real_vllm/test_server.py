@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from pathlib import Path
 
 import httpx2
 import pytest
@@ -357,6 +356,6 @@ def test_nothing_is_lost_when_the_client_and_the_server_are_killed(served, tmp_p
     assert (
         served.measured("request_success_total") <= len(lines) - len(kept) + AT_ONCE + 4
     )
-    metrics = json.loads((tmp_path / "out/metrics.json").read_text("utf-8"))
+    metrics = json.loads((folder / "metrics.json").read_text("utf-8"))
     assert metrics["statuses"]["ok"] == len(trial_questions())
-    assert Path(tmp_path / "out/jcq-judge").is_dir()
+    assert (folder / "jcq-judge").is_dir()

@@ -1,7 +1,9 @@
 """Encoders and the cache of unit vectors: every word encoded once, bad vectors told apart, no key leaked."""
 
+import csv
 import sqlite3
 import threading
+from pathlib import Path
 
 import httpx2
 import numpy as np
@@ -11,6 +13,8 @@ from huggingface_hub.errors import RepositoryNotFoundError
 from fakes import FakeEncoder, list_text
 from sentences import refused
 from sozo.data.errors import UserError
+from sozo.data.foreign import nfkc
+from sozo.data.schema import Reason
 from sozo.scoring.embeddings import (
     OpenAIEncoder,
     SentenceTransformerEncoder,
@@ -18,6 +22,7 @@ from sozo.scoring.embeddings import (
     make_encoder,
 )
 from sozo.tasks.dat.scorer import DatScorer
+from sozo.tasks.dat.words import CODE, DatRules
 
 # WordVectors
 
@@ -160,6 +165,8 @@ def test_two_writers_at_once(tmp_path):
 
 # ja-ginza
 
+LOOKUPS = Path(__file__).parents[1] / "files/lookups.csv"
+
 FRUITS = [
     "林檎",
     "バナナ",
@@ -170,7 +177,7 @@ FRUITS = [
     "柿",
     "苺",
     "葡萄",
-    "みかん",
+    "スイカ",
 ]
 FAR_APART = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
 
@@ -184,22 +191,30 @@ def test_known_answers_of_the_packaged_encoder(jumandic_checker, ginza):
     assert 0.3 < fruits < 0.6 < mixed < far < 1
 
 
-def test_a_word_that_ginza_lacks_is_cut_into_shorter_ones(ginza):
-    # Neither 電気自動車 nor 動車 is in the vocabulary: the longest known words from the left are 電気 and 自動車.
+def test_words_are_looked_up_by_the_spellings_of_the_table(jumandic_checker, ginza):
+    """Fifty nouns in kanji, hiragana, katakana and half width; each row was read."""
+    with LOOKUPS.open(encoding="utf-8", newline="") as file:
+        table = {nfkc(row["word"]): row["looked_up_by"] for row in csv.DictReader(file)}
+    by = {word: "+".join(ginza.forms(word)) for word in table}
+    scorer = DatScorer(jumandic_checker, ginza, DatRules(repeated_words="keep"))
+    for word, looked_up_by in table.items():
+        numbers = np.tile(scorer.words.look_up([word]), (1, 10))
+        if scorer.words.bad_words(numbers)[0, 0] == CODE[Reason.AMBIGUOUS]:
+            by[word] = "ambiguous"
+        assert by[word] == looked_up_by, word
+
+
+def test_a_word_that_ginza_lacks_is_cut_into_words_of_two_characters(ginza):
+    # Neither 電気自動車 nor 動車 is in the vocabulary.
     whole, *parts = ginza.encode(["電気自動車", "電気", "自動車"])
     np.testing.assert_allclose(whole, np.mean(parts, axis=0), atol=1e-6)
-    # One with an unknown character has no vector.
-    assert ginza.encode(["犬", "犬𪚲", "𪚲", "犬dog"]).any(axis=1).tolist() == [
-        True,
-        False,
-        False,
-        False,
-    ]
+    without = ["犬𪚲", "𪚲", "犬dog", "たんぽぽ", "優しさ", "ようろれい", ""]
+    assert not ginza.encode(without).any()
 
 
 def test_a_text_has_the_mean_of_its_kanji_and_katakana_words(ginza):
     texts = make_encoder(texts=True)
-    assert (texts.name, texts.revision) == ("ja-ginza-texts", ginza.revision)
+    assert (texts.name, f"{texts.revision}-forms") == ("ja-ginza-texts", ginza.revision)
     found = texts.encode(
         ["犬、法律。", "犬と3Dの法律だ。", "そして犬が法律になった!", "犬"]
     )

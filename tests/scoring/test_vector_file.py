@@ -3,6 +3,7 @@
 import gzip
 import io
 import tarfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -70,21 +71,21 @@ def test_the_revision_is_what_the_file_holds(vectors):
     assert plain.revision != vectors(VECTORS.replace("river", "lake")).revision
 
 
-def test_a_noun_is_its_lemma_and_as_it_was_written_where_that_is_not_there(vectors):
-    words = {
-        "イヌ": "犬/いぬ",
-        "林檎飴": "林檎/りんご+飴/あめ",
-        "りんご": "林檎/りんご",
-    }
-    encoder = vectors("犬 1 0 0\nイヌ 0 1 0\n林檎飴 0 0 1\nりんご 1 1 0\n")
-    checker = FakeNouns(words, representatives=words)
-    scorer = DatScorer(checker, encoder)
-    numbers = scorer.words.look_up([*words, "犬"])
-    found = scorer.vectors.matrix[scorer.words.rows[numbers[:3]]].round(3).tolist()
-    assert found == [[1, 0, 0], [0, 0, 1], [pytest.approx(0.707)] * 2 + [0]]
-    olson = DatScorer(checker, encoder, DatRules(olson=True))
-    (number,) = olson.words.look_up(["イヌ"])
-    assert olson.vectors.matrix[olson.words.rows[number]].tolist() == [0, 1, 0]
+def test_a_japanese_word_is_looked_up_by_its_forms_and_an_english_one_by_its_lemma(
+    vectors,
+):
+    encoder = vectors("犬 1 0 0\n猫 0 1 0\nイヌ 0 1 1\n小屋 0 0 1\ndog 1 1 0\n")
+    found = encoder.encode(["犬", "ネコ", "イヌ", "かみ", "犬小屋", "猫小屋", "dogs"])
+    assert found.tolist() == [
+        *([1, 0, 0], [0, 1, 0], [0, 1, 1]),
+        *([0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0]),
+    ]
+    checker = FakeNouns(["dogs"], representatives={"dogs": "dog"})
+    english = DatRules(language="en")
+    for rules, row in ((english, 4), (replace(english, olson=True), -1)):
+        scorer = DatScorer(checker, encoder, rules)
+        (number,) = scorer.words.look_up(["dogs"])
+        assert (scorer.words.rows[number] >= 0) == (row >= 0)
 
 
 @pytest.mark.parametrize(

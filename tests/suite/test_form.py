@@ -59,7 +59,7 @@ ODD = {
     "dog/cat,",
 }
 WORDS_OF_ODD = {
-    "ja": "走る 美しい 犬 海 山 川 猫 ネコ ネ コ なし 不明 茶 お くじら",
+    "ja": "走る 美しい 犬 海 山 川 猫 ねこ ネコ ネ コ なし 不明 茶 お くじら うどん かみ 東京 電気自動車",
     "en": "cat dog moon river",
 }
 
@@ -286,7 +286,7 @@ def test_every_note_is_said_and_every_word_kept(browser, page):
         "犬!",
         "🐈",
         "<script>",
-        "くじら",
+        "うどん",
         "自然言語処理",
         "",
     ]
@@ -300,7 +300,7 @@ def test_every_note_is_said_and_every_word_kept(browser, page):
         "犬",
         "🐈",
         "script>",
-        "くじら",
+        "うどん",
         "自然言語処理",
         "",
     ]
@@ -308,6 +308,23 @@ def test_every_note_is_said_and_every_word_kept(browser, page):
     known = ["ok", "not_noun", "repeated_word", "not_script", "repeated_word", "symbol"]
     assert notes(browser)[:6] == known
     assert notes(browser)[6:] == ["not_script", "no_vector", notes(browser)[8], ""]
+
+
+def test_a_word_in_another_spelling_counts_once_and_names_are_told(browser, page):
+    begin(browser, page, "ねこ", "猫", "かみ", "東京", "電気自動車", "ﾈｺ")
+    browser.run("inputs[9].focus()")
+    verdicts = [
+        "ok",
+        "repeated_word",
+        "ambiguous",
+        "proper_noun",
+        "ok",
+        "repeated_word",
+    ]
+    assert notes(browser)[:6] == verdicts
+    counts = "counts({verdict: 'proper_noun'})"
+    strict = f"settings.reject_proper_nouns = true; {counts}"
+    assert [browser.run(counts), browser.run(strict)] == [True, False]
 
 
 def test_enter_leads_on_and_never_ends_the_test(browser, page):
@@ -531,8 +548,8 @@ def test_texts_are_the_same_in_both_languages():
 def test_quantising_moves_a_vector_by_little():
     scorer = Dat(DatSettings()).for_people().scorer
     packed = module.pack(scorer, ["犬", "猫", "走る"])
-    assert [bool(row & 0x8000) for row in packed.rows] == [True, True, False]
+    assert [bool(row & module._NOUN) for row in packed.rows] == [True, True, False]
     assert np.allclose(
-        packed.vectors[(packed.rows[0] & 0x7FFF) - 1],
+        packed.vectors[(packed.rows[0] & (module._NOUN - 1)) - 1],
         scorer.vectors.encoder.encode(["犬"])[0],
     )

@@ -70,6 +70,8 @@ class HubPrompts:
                 error.__cause__ or error
             )  # datasets': what it did, not what was wrong
             said = str(cause).strip().rstrip(".") or type(cause).__name__
+            if isinstance(cause, StopIteration):  # datasets found no first row
+                said = "a file without rows"
             raise UserError(
                 f"{where}: cannot be loaded: {said}; mend the name or the split, or log in (hf auth login)"
             ) from error

@@ -52,7 +52,7 @@ class Records:
             return State.NEW
         if not self._path(step.name).is_file():
             raise UserError(
-                f"{output}: holds files that this study has no record of; give another --output_dir"
+                f"{output}: holds files that this study has no record of; give another --output"
             )
         if any(self._digest(name) is None for name in step.inputs):
             return State.WAITS

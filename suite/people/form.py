@@ -96,7 +96,7 @@ def form(
                 f"{output}: is no name of a page; call it {output.name}.html"
             )
         agreed = _consent(consent)
-        print_lines([said(f"{output}: is made in half a minute")])
+        print_lines([said(f"{output}: is made in about a minute")])
         rules = DatSettings(language=language, reject_proper_nouns=reject_proper_nouns)
         scorer = Dat(rules).for_people().scorer
         packed = pack(scorer, vocabulary(language))

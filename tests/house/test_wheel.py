@@ -245,6 +245,12 @@ def test_the_wheel_and_readmes_lines_work_beside_names_of_the_users(wheel, elsew
     done = run(sys.executable, elsewhere, "mine.py", PYTHONPATH=paths)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "rewards/dat_reward/mean" in done.stdout
+    for words in (
+        ["recipes", "copy", "any/wide"],
+        ["study", "recipes/any/wide.yaml", "--model", "runs/mine", "--dry-run"],
+    ):  # README's own next commands take what that left
+        done = run(sys.executable, elsewhere, "-m", "sozo", *words, PYTHONPATH=paths)
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     code = (
         "from sozo.data.extras import install_command; print(install_command('report'))"
     )

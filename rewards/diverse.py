@@ -1,6 +1,5 @@
 """Any reward times the diversity of its group: an answer is paid for being good, and for being unlike the others."""
 
-import hashlib
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +17,6 @@ from sozo.rewards.wrapping import Wrapping
 from sozo.scoring.distance import paired_distance
 from sozo.scoring.embeddings import ALIKE_FROM, Encoder, WordVectors, make_encoder
 from sozo.scoring.final_text import judged_part
-from sozo.scoring.keys import KEY_BYTES
 from sozo.tasks.task import Answer, Item
 
 # What answers can be alike by, with the threshold that holds where none is given; of vectors it is each encoder's.
@@ -125,12 +123,10 @@ class DiverseReward(Wrapping):
     ) -> list[ScoredCompletion]:
         """The quality of each, which may depend on others still, and by what it is compared."""
         worths = super().alone(items, answers)
-        prompts = self._call.get("prompts")
-        asked = [item.prompt for item in items] if prompts is None else prompts
         marks = self._marks([answer.text for answer in answers])
         return [
-            replace(worth, facts={"worth": worth, "mark": mark}, group=_digest(prompt))
-            for worth, mark, prompt in zip(worths, marks, asked, strict=True)
+            replace(worth, facts={"worth": worth, "mark": mark})
+            for worth, mark in zip(worths, marks, strict=True)
         ]
 
     def _marks(self, texts: Sequence[str]) -> Sequence[Any]:
@@ -210,12 +206,6 @@ class DiverseReward(Wrapping):
             both = filter(None, [theirs.get("embedding_model"), self.encoder.name])
             theirs = {**theirs, "embedding_model": "+".join(both)}
         return {**theirs, "diversity": own}
-
-
-def _digest(prompt: Any) -> str:
-    """Of the whole conversation: many end with the same words."""
-    raw = str(prompt).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(raw, digest_size=KEY_BYTES).hexdigest()
 
 
 def _refuse_cut(sizes: Sequence[int]) -> None:

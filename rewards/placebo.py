@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,20 +16,22 @@ from sozo.rewards.wrapping import Wrapping
 
 
 class Placebo(Wrapping):
-    """Reward function: what another reward, `quality`, pays, shuffled among the step's usable answers.
+    """Reward function: what another reward, `quality`, pays, shuffled among the usable answers to each prompt.
 
-    Usable are those with a score other than 0 and no reason against them that were not seen before, of whichever
-    prompt. Which of them gets which payment is drawn by `seed` and the step's texts. So usable and new answers and the
-    spread of the payments train as they do under `quality`, and nothing else earns: a control arm for what a reward is
-    claimed to teach. Where all usable answers are paid alike, it is `quality`. It also has the history of duplicates of
-    a reward that it is given: give one run no reward and its placebo of the same object.
+    Usable are those with a score other than 0 and no reason against them that were not seen before. Within each group,
+    all answers to one prompt in one call on all processes, `seed` and the call's texts draw which of them gets which
+    payment. So a group's usable answers earn in sum what they earn under `quality`, and with the same spread, but which
+    of them earns it is chance: a control arm for what a reward is claimed to teach within a prompt, where GRPO compares.
+    Where a group's usable answers are paid alike, or there is one, it is `quality`. It also has the history of
+    duplicates of a reward that it is given: give one run no reward and its placebo of the same object.
 
     Args:
         quality: A reward function, sozo's or one's own, or its dotted path.
         quality_args: With these, even none, the path is of what makes the reward.
         name: What it is called in logs; two of one name in a training are refused.
 
-    Logged is what `quality` logs, by the same names.
+    Logged is what `quality` logs, by the same names, and `placebo/alone` (`name` before the stroke): the share of answers
+    that are the only usable ones of their groups, and so keep their payment.
 
     >>> def length(completions, **columns):
     ...     return [len(text) for text in completions]
@@ -52,18 +55,23 @@ class Placebo(Wrapping):
 
     def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
         paid = super().among(completions)
-        usable = [
-            place
-            for place, one in enumerate(paid)
-            if one.score and not one.reason and not one.duplicate
-        ]
+        groups = defaultdict(list)
+        for place, one in enumerate(paid):
+            if one.score and not one.reason and not one.duplicate:
+                groups[completions[place].group].append(place)
         texts = json.dumps([self._seed, *(one.text for one in paid)]).encode()
         # The same in every process.
         rng = np.random.default_rng(list(hashlib.blake2b(texts).digest()))
-        dealt = [paid[place].reward for place in rng.permutation(usable).tolist()]
-        for place, reward in zip(usable, dealt, strict=True):
-            paid[place] = replace(paid[place], reward=reward, parts=())
+        for places in groups.values():
+            dealt = [paid[place].reward for place in rng.permutation(places).tolist()]
+            for place, reward in zip(places, dealt, strict=True):
+                paid[place] = replace(paid[place], reward=reward, parts=())
+        self._alone = sum(len(places) == 1 for places in groups.values())
         return paid
+
+    def metrics(self, completions: Sequence[ScoredCompletion]) -> dict[str, float]:
+        alone = self._alone / len(completions)
+        return {**super().metrics(completions), f"{self.__name__}/alone": alone}
 
     def describe(self) -> dict[str, Any]:
         own = {"of": self.quality.__name__, "seed": self._seed}

@@ -1,8 +1,10 @@
 """A reward that pays what another one pays, in another way: any reward, sozo's or one's own."""
 
+import hashlib
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sozo.data.errors import UserError
@@ -10,6 +12,7 @@ from sozo.data.foreign import quoted
 from sozo.rewards.own_rewards import check_count, numbers, reward_at
 from sozo.rewards.reward import Reward, ScoredCompletion
 from sozo.scoring.endpoint.pace import run_to_end
+from sozo.scoring.keys import KEY_BYTES
 from sozo.tasks.task import Answer, Item
 
 
@@ -67,7 +70,14 @@ class Wrapping(Reward):
     def alone(
         self, items: Sequence[Item], answers: Sequence[Answer]
     ) -> list[ScoredCompletion]:
-        return self.quality.alone(items, answers)
+        """What `quality` says of each; answers to one prompt, the whole conversation, are a group."""
+        worths = self.quality.alone(items, answers)
+        prompts = self._call.get("prompts")
+        asked = [item.prompt for item in items] if prompts is None else prompts
+        return [
+            replace(worth, group=_digest(prompt))
+            for worth, prompt in zip(worths, asked, strict=True)
+        ]
 
     def among(self, completions: list[ScoredCompletion]) -> list[ScoredCompletion]:
         worths = self.quality.among(completions)
@@ -140,3 +150,9 @@ class _Own(Reward):
 
     def describe(self) -> dict[str, Any]:
         return {}
+
+
+def _digest(prompt: Any) -> str:
+    """Of the whole conversation: many end with the same words."""
+    raw = str(prompt).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(raw, digest_size=KEY_BYTES).hexdigest()

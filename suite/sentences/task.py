@@ -111,7 +111,7 @@ class Sentences(ChosenItems):
         askers = defaultdict(set)
         for k in usable:
             askers[rows[k].facts["frame"]].add(items[k].id)
-        half = len({items[k].id for k in usable}) / 2
+        half = len({item.id for item in items}) / 2
         for k in usable:
             if len(askers[rows[k].facts["frame"]]) > max(1, half):
                 result[k] = Row(_NOTHING, "shared_frame", rows[k].facts)

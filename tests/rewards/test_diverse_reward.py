@@ -445,6 +445,27 @@ def test_a_placebo_deals_what_any_reward_pays_among_usable_answers():
     assert told["placebo"] == {"of": "diverse_reward", "seed": 19}
 
 
+def test_a_placebo_deals_within_the_answers_to_one_prompt():
+    def length(completions, **columns):
+        return [float(len(text)) for text in completions]
+
+    logged = {}
+    talks = [[{"role": "user", "content": name}] for name in ("one", "two", "last")]
+    # One prompt pays all alike, one differently, and one has a single usable answer.
+    prompts = [talks[k] for k in (0, 1, 0, 1, 0, 1, 2, 2)]
+    texts = ["aaaa", "b", "cccc", "dd", "eeee", "fff", "ggggg", ""]
+    dealt = set()
+    for seed in range(40):
+        placebo = make_placebo(length, seed=seed)
+        paid = placebo(prompts, texts, log_metric=logged.__setitem__)
+        assert paid[0:6:2] == [4.0] * 3
+        assert sorted(paid[1:6:2]) == [1.0, 2.0, 3.0]
+        assert paid[6:] == [5.0, 0.0]
+        dealt.add(tuple(paid))
+    assert len(dealt) == 6
+    assert logged["placebo/alone"] == 1 / 8
+
+
 def test_a_function_of_ones_own_gets_what_the_trainer_hands_over_two_rewards_further_in():
     seen = []
 

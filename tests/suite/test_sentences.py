@@ -28,7 +28,7 @@ from sozo.suite.sentences.task import (
     portions,
 )
 from sozo.tasks import refuse_training
-from sozo.tasks.task import Complete, Item
+from sozo.tasks.task import Answer, Complete, Item
 from sozo.training.selection import select_pairs, select_top
 
 ROOT = Path(__file__).parents[2]
@@ -259,6 +259,18 @@ def test_a_frame_that_most_items_share_is_not_usable(tmp_path):
     assert values[0::3] == [("shared_frame", 0)] * 4
     assert values[1::3] == [(None, 0.5)] * 4
     assert run.metrics["reasons"]["shared_frame"] >= 4
+
+
+def test_most_items_are_most_of_all_that_were_asked():
+    """Two of four items have one frame, and the other two no usable answer."""
+    task = asked()
+    items = task.items()
+    texts = [sentence(item, OWN[0]) for item in items[:2]] + ["いやだ。"] * 2
+    answers = [Answer(str(k), items[k].id, text) for k, text in enumerate(texts)]
+    rows = task.with_others(items, answers, task.score(items, answers))
+    reasons = [row.reason for row in rows]
+    assert reasons[:2] == [None, None]
+    assert reasons[2:] == ["wrong_length"] * 2
 
 
 def test_parts_are_scored_together_in_the_end(tmp_path):

@@ -2,6 +2,7 @@
 
 A training writes it into `run_config.json` when it begins: what the model that it starts from records, what the answers
 that it shows were drawn by, and what they were chosen by or paid for. None is none; what was never written is said so.
+Answers that are the best of several were chosen, too, whoever wrote them: that is told like a training.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +18,7 @@ from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
 
 NOT_RECORDED = "not recorded"
+_BEST_OF = "best-of"
 YES, NO, NOT_KNOWN = "yes", "no", "not known"
 Training = dict[str, Any]  # task, measure, encoder, judge, by
 
@@ -84,16 +86,21 @@ def _drawn_by(run: RunResult) -> list[Training]:
 
 
 def recorded(run: RunResult) -> list[Training]:
-    """The trainings of the model that wrote a run's answers, as the run recorded them."""
+    """The trainings of the model that wrote a run's answers, as the run recorded them; last what they were chosen by."""
     trainings = run.loaded.get("trained_on") or []
-    if not run.loaded.get("model_trained") or (
+    if run.loaded.get("model_trained") and not (
         trainings and isinstance(trainings[0], dict)
-    ):
+    ):  # before, they were GRPO's tasks
+        trainings = [
+            _training(),
+            *(_training("grpo", task=task) for task in trainings),
+        ]
+    if _BEST_OF not in run.settings.get("sampling", ""):
         return trainings
-    return [
-        _training(),
-        *(_training("grpo", task=task) for task in trainings),
-    ]  # before, they were GRPO's tasks
+    # Of answers that are scored again the encoder that chose is not recorded.
+    encoder = run.scorer if run.loaded.get("decoder") else NOT_RECORDED
+    chosen = {"measure": run.main.name, "encoder": encoder, "judge": None}
+    return [*trainings, _training(_BEST_OF, task=run.task, **chosen)]
 
 
 def different(trainings: Iterable[Training]) -> list[Training]:
@@ -136,7 +143,9 @@ def target(
         for one in trainings
         if one["task"] in (task.name, NOT_RECORDED) and one["measure"] is not None
     )
-    return NOT_KNOWN if not_known or not trainings else NO
+    # That answers were chosen says nothing of the model.
+    unknown = all(one["by"] == _BEST_OF for one in trainings)
+    return NOT_KNOWN if not_known or unknown else NO
 
 
 def _training(by: str = NOT_RECORDED, **recorded: str | None) -> Training:

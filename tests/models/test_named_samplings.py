@@ -32,10 +32,19 @@ from sozo.models.model_support import encode_text
 from sozo.models.sampling import Sampling
 from sozo.models.settings import GeneratorSettings, decide
 from sozo.models.shared_prefix import draw
+from sozo.models.trained_on import (
+    NOT_KNOWN,
+    NOT_RECORDED,
+    YES,
+    of_answers,
+    recorded,
+    target,
+)
 from sozo.models.transformers_model import TransformersGenerator
 from sozo.scoring.endpoint.client import OFFICIAL
 from sozo.scoring.measure import Measure
 from sozo.tasks import finished_run
+from sozo.tasks.dat.task import Dat
 from sozo.tasks.task import Answer, Item, Row, Task
 
 TRUNCATIONS = [
@@ -391,6 +400,16 @@ def test_each_sampling_is_a_row_that_says_how_many_were_drawn(tmp_path):
     assert "the best of 3 answers by dat" in chosen.caveats
     assert len(read(best / "drawn")) == 48
     assert "the best of" not in str(finished_run(hot).caveats)
+    (choice,) = recorded(chosen)
+    by = {"encoder": chosen.scorer, "judge": None, "by": "best-of"}
+    assert choice == {"task": "dat", "measure": "dat"} | by
+    assert recorded(finished_run(hot)) == []
+    assert of_answers(chosen, "sft", chosen=False)[0] == choice
+    # What is the best by one measure is usable too; of the model that wrote nothing is known.
+    measures = Dat.measures[0], *Dat.beside()
+    said = [target([choice], Dat, measure) for measure in measures]
+    assert said == [YES, YES, NOT_KNOWN]
+    assert target([choice], Dat, Dat.second, chosen.scorer) == YES
     again = sozo(tmp_path, *asked, *ways)
     assert again.stdout.count("finished before") == 2
     other = ["--model", "tiny", "--source", "base best-of=3"]
@@ -422,6 +441,8 @@ def test_answers_that_were_chosen_say_so_when_they_are_scored_again(
         again = score_answers(Asks(), path, tmp_path / str(k), source="better")
         assert said in again.result.caveats
         assert again.result.settings["sampling"] == how
+        choices = [(one["by"], one["encoder"]) for one in recorded(again.result)]
+        assert choices == [("best-of", NOT_RECORDED)] * ("best-of" in how)
     replies = score_answers(Asks(), run / "drawn", tmp_path / "all")
     assert "sampling" not in replies.result.settings
 

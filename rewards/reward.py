@@ -212,19 +212,13 @@ class Reward:
         **facts: Any,
     ) -> ScoredCompletion:
         """The result for one text: `scale` times its score and `offset`, 0 for an unusable one."""
-        group = hashlib.blake2b(
-            item.prompt.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES
-        )
+        group = group_of(item.prompt)
         if score is None:
-            return ScoredCompletion(
-                text, None, reason, 0.0, False, facts, group.hexdigest()
-            )
-        identity = group.digest() + text.encode("utf-8", "surrogatepass")
+            return ScoredCompletion(text, None, reason, 0.0, False, facts, group)
+        identity = bytes.fromhex(group) + text.encode("utf-8", "surrogatepass")
         key = hashlib.blake2b(identity, digest_size=KEY_BYTES).digest()
         reward = self.scale * score + self.offset
-        return ScoredCompletion(
-            text, score, reason, reward, False, facts, group.hexdigest(), key
-        )
+        return ScoredCompletion(text, score, reason, reward, False, facts, group, key)
 
     def __call__(
         self,
@@ -281,6 +275,12 @@ class Reward:
             "mine": [],
             "tokenizer": None,
         }
+
+
+def group_of(prompt: Any) -> str:
+    """A digest of what was asked; of a whole conversation, since many end with the same words."""
+    raw = str(prompt).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(raw, digest_size=KEY_BYTES).hexdigest()
 
 
 def gather_made(what: str, make: Callable[[], T]) -> list[T]:

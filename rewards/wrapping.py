@@ -1,6 +1,5 @@
 """A reward that pays what another one pays, in another way: any reward, sozo's or one's own."""
 
-import hashlib
 import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -10,9 +9,8 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
 from sozo.rewards.own_rewards import check_count, numbers, reward_at
-from sozo.rewards.reward import Reward, ScoredCompletion
+from sozo.rewards.reward import Reward, ScoredCompletion, group_of
 from sozo.scoring.endpoint.pace import run_to_end
-from sozo.scoring.keys import KEY_BYTES
 from sozo.tasks.task import Answer, Item
 
 
@@ -75,7 +73,7 @@ class Wrapping(Reward):
         prompts = self._call.get("prompts")
         asked = [item.prompt for item in items] if prompts is None else prompts
         return [
-            replace(worth, group=_digest(prompt))
+            replace(worth, group=group_of(prompt))
             for worth, prompt in zip(worths, asked, strict=True)
         ]
 
@@ -150,9 +148,3 @@ class _Own(Reward):
 
     def describe(self) -> dict[str, Any]:
         return {}
-
-
-def _digest(prompt: Any) -> str:
-    """Of the whole conversation: many end with the same words."""
-    raw = str(prompt).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(raw, digest_size=KEY_BYTES).hexdigest()

@@ -61,6 +61,12 @@ def by_time(results: "pd.DataFrame") -> "pd.DataFrame":
     return table.loc[results["participant"].unique(), results["trial"].unique()]
 
 
+def mean_scores(results: "pd.DataFrame") -> "pd.Series":
+    """Each participant's mean over all times, NaN of who lacks a score at one; where nobody wrote two lists, the score."""
+    several = bool(results["participant"].duplicated().any())
+    return by_time(results).mean(axis=1, skipna=not several)
+
+
 def compared(
     results: "pd.DataFrame",
     groups: "pd.Series",
@@ -74,14 +80,14 @@ def compared(
     who have the scores. d is in standard deviations of what is compared.
     """
     scores = by_time(results)
-    several = len(scores.columns) > 1 and results["participant"].duplicated().any()
     # Lists that nobody wrote two of are no times.
+    several = results["participant"].duplicated().any()
     times = list(scores.columns) if several else []
     group_of = dict(zip(results["participant"], groups, strict=True))
     names = list(filter(None, dict.fromkeys(group_of.values())))
     groups = scores.index.map(group_of)
     first, *later = times or [""]
-    whole = scores.mean(axis=1)
+    whole = mean_scores(results)
     changes = {f"{time} − {first}": scores[[first, time]].dropna() for time in later}
     gains = {name: both.iloc[:, 1] - both.iloc[:, 0] for name, both in changes.items()}
     differences: list[Row] = []

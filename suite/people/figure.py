@@ -11,7 +11,7 @@ from sozo.eval.report.svg import picture, series, svg, tip
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import number
 from sozo.scoring.statistics import mean_interval
-from sozo.suite.people.designs import by_time
+from sozo.suite.people.designs import by_time, mean_scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +52,7 @@ def design_figure(
             above = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 4}
             first.legend(frameon=False, **above)
         for axes, column in zip(others, correlates, strict=True):
-            both = scores.mean(axis=1).to_frame().join(correlates[column]).dropna()
+            both = mean_scores(results).to_frame().join(correlates[column]).dropna()
             axes.plot(both[column], both[0], "o", color=series(0), alpha=0.6)
             axes.xaxis.get_major_locator().set_params(
                 integer=whole_numbers(both[column])

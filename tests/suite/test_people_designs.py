@@ -1,6 +1,7 @@
 """Designs of studies with lists: each number is that of R, or of SciPy, on published data."""
 
 from math import atanh, tanh
+from statistics import correlation
 
 import pandas as pd
 import pytest
@@ -161,6 +162,15 @@ def test_correlations_are_r_s_and_corrected_for_their_number():
     assert first["p (Holm)"].value == pytest.approx(
         min(2 * first["p"].value, max(first["p"].value * 2, minus["p"].value))
     )
+
+
+def test_who_lacks_a_time_is_in_no_correlation():
+    results = long(first=FIRST, second=SECOND[:6])
+    values = pd.DataFrame({"age": range(10)}, [f"p{k}" for k in range(10)])
+    (row,) = design_of(results, values=values).correlations
+    means = [sum(both) / 2 for both in zip(FIRST, SECOND[:6], strict=False)]
+    assert row["n"] == 6
+    near(row["r"].estimate, correlation(range(6), means))
 
 
 def test_ages_are_numbers_and_what_is_none_is_told_by_row(fake, tmp_path):

@@ -99,8 +99,10 @@ def recorded(run: RunResult) -> list[Training]:
         return trainings
     # Of answers that are scored again the encoder that chose is not recorded.
     encoder = run.scorer if run.loaded.get("decoder") else NOT_RECORDED
-    chosen = {"measure": run.main.name, "encoder": encoder, "judge": None}
-    return [*trainings, _training(_BEST_OF, task=run.task, **chosen)]
+    chosen = _training(
+        _BEST_OF, task=run.task, measure=run.main.name, encoder=encoder, judge=None
+    )
+    return [*trainings, chosen]
 
 
 def different(trainings: Iterable[Training]) -> list[Training]:

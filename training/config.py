@@ -114,6 +114,10 @@ def _checked_parser(
         values,
         {action.dest: action.choices for action in parser._actions if action.choices},
     )
+    given = [*(f"--{name}" for name in in_file), *flags]
+    lora = [word for word in given if word.startswith("--lora")]
+    if lora and not values.get("use_peft", True):
+        raise UserError(f"{lora[0]} does nothing without --use_peft true; set both")
     return parser, flags, values
 
 

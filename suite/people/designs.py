@@ -63,7 +63,7 @@ def by_time(results: "pd.DataFrame") -> "pd.DataFrame":
 
 def mean_scores(results: "pd.DataFrame") -> "pd.Series":
     """Each participant's mean over all times, NaN of who lacks a score at one; where nobody wrote two lists, the score."""
-    several = bool(results["participant"].duplicated().any())
+    several = results["participant"].duplicated().any()
     return by_time(results).mean(axis=1, skipna=not several)
 
 

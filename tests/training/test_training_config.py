@@ -237,6 +237,7 @@ def test_a_file_without_settings(text, tmp_path):
         "--report_to wanbd",
         "--num_generations 7 --completions_per_step 64",
         "--save_total_limit 1",
+        "--lora_r 16",
         "--sampler trl --use_vllm true",
         "--sampler vllm --vllm_mode server",
         "--top_k 50",

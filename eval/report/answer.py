@@ -146,7 +146,12 @@ def _lines(rows: Sequence[Finding], several: bool) -> list[tuple[str, Sequence[s
         if row.target == YES and row.state != NOT_COMPARED
     ]:
         lines.append(
-            (translatable("rewarded or shown in training, or chosen by, so no evidence"), texts)
+            (
+                translatable(
+                    "rewarded or shown in training, or chosen by, so no evidence"
+                ),
+                texts,
+            )
         )
     if any(row.target == NOT_KNOWN for row in rows):
         lines.append(

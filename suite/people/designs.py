@@ -81,8 +81,7 @@ def compared(
     """
     scores = by_time(results)
     # Lists that nobody wrote two of are no times.
-    several = results["participant"].duplicated().any()
-    times = list(scores.columns) if several else []
+    times = list(scores.columns) if results["participant"].duplicated().any() else []
     group_of = dict(zip(results["participant"], groups, strict=True))
     names = list(filter(None, dict.fromkeys(group_of.values())))
     groups = scores.index.map(group_of)

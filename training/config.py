@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
@@ -114,10 +115,10 @@ def _checked_parser(
         values,
         {action.dest: action.choices for action in parser._actions if action.choices},
     )
-    given = [*(f"--{name}" for name in in_file), *flags]
-    lora = [word for word in given if word.startswith("--lora")]
+    given = [*map("--{}".format, in_file), *flags]
+    lora = next(filter(re.compile("--lora").match, given), None)
     if lora and not values.get("use_peft", True):
-        raise UserError(f"{lora[0]} does nothing without --use_peft true; set both")
+        raise UserError(f"{lora} does nothing without --use_peft true; set both")
     return parser, flags, values
 
 

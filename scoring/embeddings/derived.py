@@ -34,6 +34,7 @@ class CentredEncoder:
         self.mean = unit[unit.any(axis=1)].mean(axis=0)
         self.name = f"centred:{vectors.encoder.name}"
         self.servers = vectors.servers
+        self.forms = getattr(vectors.encoder, "forms", None)
         self.revision = f"{vectors.encoder.revision}-{len(nouns)}-nouns"
 
     def encode(self, words: Sequence[str]) -> Matrix:
@@ -60,6 +61,9 @@ class ConsensusEncoder:
         encoders = [part.encoder for part in parts]
         self.name = "+".join(encoder.name for encoder in encoders)
         weighted = zip(weights, encoders, strict=True)
+        self.forms = None
+        for encoder in encoders:
+            self.forms = self.forms or getattr(encoder, "forms", None)
         self.servers = tuple(server for part in parts for server in part.servers)
         self.revision = " + ".join(
             f"{weight:.4f} * {encoder.revision}" for weight, encoder in weighted

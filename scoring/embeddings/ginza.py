@@ -42,11 +42,12 @@ class GinzaEncoder:
         """Raw vectors, float32 of shape (len(words), 300); zeros for a text without a vector."""
         encoded = np.zeros((len(words), self._vectors.shape[1]), np.float32)
         for number, text in enumerate(words):
+            rows: list[int] = []
             if self._texts:
-                cut = map(self._cut, _PIECES.findall(text))
-                rows = [row for piece in cut for row in piece]
+                for piece in _PIECES.findall(text):
+                    rows += self._cut(piece)
             else:
-                rows = [self._row_of_word[form] for form in self.forms(text)]
+                rows += map(self._row_of_word.__getitem__, self.forms(text))
             if rows:
                 encoded[number] = self._vectors[rows].sum(axis=0) / np.float32(
                     len(rows)

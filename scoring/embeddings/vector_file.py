@@ -57,8 +57,8 @@ class VectorFile:
 
     def encode(self, words: Sequence[str]) -> Matrix:
         """Vectors, float32 of shape (len(words), dimensions); zeros for a word that has none."""
-        forms = {word: self.forms(word) for word in set(words)}
-        new = {form for own in forms.values() for form in own} - self._vectors.keys()
+        forms = list(map(self.forms, words))
+        new = set().union(*forms) - self._vectors.keys()
         if found := {self._places[_name(form)]: form for form in new}:
             with self._reading(), self._opened() as file:
                 for place in sorted(found):  # a packed file goes forward alone
@@ -66,9 +66,10 @@ class VectorFile:
                     fields = file.readline().split()[1:]
                     self._vectors[found[place]] = np.array(fields, np.float32)
         encoded = np.zeros((len(words), self._size), np.float32)
-        for number, word in enumerate(words):
-            if own := [self._vectors[form] for form in forms[word]]:
-                encoded[number] = np.mean(own, axis=0)
+        for number, own in enumerate(forms):
+            if own:
+                vectors = list(map(self._vectors.__getitem__, own))
+                encoded[number] = np.mean(vectors, axis=0)
         return encoded
 
     def forms(self, word: str) -> tuple[str, ...]:

@@ -558,10 +558,8 @@ function showResult(judged) {
   const others = judged.filter(({ word, verdict }) => word && !counted.has(word));
   if (others.length) {
     // Nothing can be changed any more: what a note advises is left out.
-    const note = (verdict) => (verdict !== "ok" ? say(verdict).split(say("stop"))[0] : say(found ? "not_needed" : "ok"));
-    const lines = others.map(({ word, verdict }) =>
-      make("li", {}, make("b", { textContent: word }), ` ${note(verdict)}`),
-    );
+    const note = (one) => (counts(one) ? say(found ? "not_needed" : "ok") : say(one.verdict).split(say("stop"))[0]);
+    const lines = others.map((one) => make("li", {}, make("b", { textContent: one.word }), ` ${note(one)}`));
     box.append(make("h3", { textContent: say(found ? "others" : "word_head") }), make("ul", {}, ...lines));
   }
 }

@@ -199,10 +199,12 @@ def pack(scorer: DatScorer, words: Sequence[str]) -> Packed:
     rows[proper] |= _PROPER
     kept = np.flatnonzero(known | proper).tolist()  # any other word is judged later
     first: dict[str, int] = {}
-    same = [
-        place - first.setdefault(scorer.rules.identity(words[k], verdicts[k]), place)
-        for place, k in enumerate(kept)
-    ]
+    same = []
+    for place, k in enumerate(kept):
+        identity = scorer.rules.identity(words[k], verdicts[k])
+        # A word without a vector takes no other spelling's place.
+        scored = rows[k] % _NOUN > 0 or rows[k] & _PARTS
+        same.append(place - first.setdefault(identity if scored else words[k], place))
     own = [words[k] for k in kept]
     return Packed(own, rows[kept], np.array(same, np.int32), parts, vectors)
 

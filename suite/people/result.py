@@ -92,7 +92,7 @@ def score_sheet(
         ["score", "reason"]
     ]
     score = Measure("dat", 2 if by_olson else 4)
-    added = []
+    added = _looked_up(results)
     if own:
         scores, most = results["score"].to_numpy(), 2 * scorer.rules.times
         said_scale = named.get("norms_scale", "")
@@ -100,9 +100,6 @@ def score_sheet(
         results["percentile"] = shares if n else "norms without a scale"
         name = "norms" if n else "no_scale"
         added.append(_both(name, n=n, file=own.path.name, scale=scale))
-    if "respelled" in results:
-        n = int(results["respelled"].sum())
-        added.append(_both("respelled", n=n, ambiguous=results.attrs["ambiguous"]))
     facts |= {
         "other": other.checker.name,
         "refused": _refused(results, "{}: {}, {}", ", ", str),
@@ -172,6 +169,14 @@ def _checker(task: "Dat", dictionary: str) -> str:
     if (repeated := rules["repeated_words"]) != REFUSE:
         changed.append(f"repeated_words: {repeated}")
     return checker + (f" ({', '.join(changed)})" if changed else "")
+
+
+def _looked_up(results: "pd.DataFrame") -> list[tuple[str, str]]:
+    """How many words were looked up by another form, where the encoder does so."""
+    if "respelled" not in results:
+        return []
+    n = int(results["respelled"].sum())
+    return [_both("respelled", n=n, ambiguous=results.attrs["ambiguous"])]
 
 
 def _rows(results: "pd.DataFrame", score: Measure) -> list[dict[str, Content]]:

@@ -117,7 +117,7 @@ class WordTable:
         self._forms = getattr(vectors.encoder, "forms", None)
         looked_for = dict.fromkeys(BITS, rules.language == "ja")
         looked_for |= {"respelled": bool(self._forms), "rare": base is not None}
-        self.kinds = [kind for kind in BITS if looked_for[kind]]
+        self.kinds = list(filter(looked_for.get, BITS))
         self._codes: dict[str, int] = {}
         self._index = WordIndex()  # the same codes by the words' hashes
         self._identities: dict[str, int] = {}
@@ -187,7 +187,11 @@ class WordTable:
             return
         first = len(self.rows)
         rows = self._rows([(word, verdict) for word, verdict, _ in nouns])
-        identities = [self._rules.identity(word, verdict) for word, verdict, _ in nouns]
+        # A word without a vector takes no other spelling's place.
+        identities = [
+            self._rules.identity(word, verdict) if row >= 0 else word
+            for (word, verdict, _), row in zip(nouns, rows, strict=True)
+        ]
         numbered = [
             self._identities.setdefault(identity, len(self._identities))
             for identity in identities
@@ -211,12 +215,10 @@ class WordTable:
         rows = self._vectors.rows([word for word, _ in nouns])
         encoder = self._vectors.encoder
         if self._rules.language == "ja":
-            return [
-                _AMBIGUOUS
-                if row < 0 and self._forms and len(nouns_of(word)) > 1
-                else row
-                for row, (word, _) in zip(rows, nouns, strict=True)
-            ]
+            for k, (word, _) in enumerate(nouns):
+                if rows[k] < 0 and self._forms and len(nouns_of(word)) > 1:
+                    rows[k] = _AMBIGUOUS
+            return rows
         if self._rules.olson or not getattr(encoder, "by_lemma", False):
             return rows
         lemmas = self._vectors.rows([verdict.lemma or word for word, verdict in nouns])

@@ -8,7 +8,7 @@ from finding_rows import rows_of, states
 from finished_runs import jcq_run, lists_run, sat_run
 from run_files import change_config
 from sentences import refused
-from sozo.data.jumandic import load_nouns
+from sozo.data.nouns import tiny_nouns
 from sozo.eval.compare import compare_models
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.findings import (
@@ -29,7 +29,7 @@ from sozo.tasks.dat.task import Dat
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.tasks.sat.stories import load_stories
 
-NOUNS = load_nouns()[:600]
+NOUNS = tiny_nouns()[:600]
 LISTS = 120
 MEASURES = {
     "dat",

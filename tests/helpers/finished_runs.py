@@ -10,7 +10,7 @@ import numpy as np
 
 from fakes import FakeJudge, list_text
 from run_files import change_config
-from sozo.data.jumandic import load_nouns
+from sozo.data.nouns import tiny_nouns
 from sozo.data.prompts import fill, prompt
 from sozo.data.run_folder import RunFolder
 from sozo.data.schema import write_columns
@@ -210,7 +210,7 @@ def lists_run(folder, source, lists, **settings):
 
 def dat_run(folder, source, seed, n=40, bad=4):
     """`n` lists of random common nouns, of which the first `bad` lack a line."""
-    nouns, random = load_nouns(), np.random.default_rng(seed)
+    nouns, random = tiny_nouns(), np.random.default_rng(seed)
     sizes = [9 if k < bad else 10 for k in range(n)]
     drawn = [random.choice(len(nouns), size, replace=False) for size in sizes]
     lists_run(folder, source, [[nouns[i] for i in rows] for rows in drawn])

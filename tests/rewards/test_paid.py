@@ -25,6 +25,8 @@ REFUSED = (
     "kana and kanji",
     "numerals",
 )
+# ja-ginza has none of their words, nor parts of two characters for all of them.
+WITHOUT_VECTORS = {"doubled", "doubled, of three", "glued", "numerals"}
 
 
 @pytest.mark.parametrize("kind", HACKS)
@@ -33,7 +35,8 @@ def test_doubled_glued_and_variant_words_earn_nothing(kind):
     [papers] = make_dat_reward(**SCORER)(completions=[text])
     [ours] = make_dat_reward(**SCORER, **RULES)(completions=[text])
     assert ours == (0 if kind in REFUSED else papers)
-    assert (papers > 5) == (kind in REFUSED or kind == "numerals that are words")
+    paid = {*REFUSED, "numerals that are words"} - WITHOUT_VECTORS
+    assert (papers > 5) == (kind in paid)
 
 
 def test_an_honest_list_is_paid_the_same():

@@ -257,7 +257,7 @@ def test_the_first_screen_says_where_a_model_lies(report):
     }
     _, pairs = said["pairs"]
     assert " 0.89" in pairs
-    assert "(+0.0237 [" in pairs
+    assert "(+0.0235 [" in pairs
 
 
 def test_the_picture_joins_temperatures(report, tmp_path, monkeypatch):

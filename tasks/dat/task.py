@@ -124,9 +124,8 @@ class Dat(Task):
             checker += SPEAKERS
         if self.language == "ja" and repeated == REFUSE:
             repeated = REPRESENTATIVE
-        return type(self)(
-            replace(self.settings, noun_checker=checker, repeated_words=repeated)
-        )
+        settings = replace(self.settings, noun_checker=checker, repeated_words=repeated)
+        return self if settings == self.settings else type(self)(settings)
 
     def frontier(
         self, nouns: Sequence[str], encoder: str | None = None

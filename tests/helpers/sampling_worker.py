@@ -18,9 +18,9 @@ def scorer():
     return DatScorer(FakeNouns(NOUNS[:-1]), axis_encoder(NOUNS))
 
 
-def dat_by(scorer):
+def dat_by(scorer, **settings):
     """The task with this scorer."""
-    task = Dat(DatSettings(noun_checker="jumandic"))
+    task = Dat(DatSettings(noun_checker="jumandic", **settings))
     task.scorer = scorer
     return task
 

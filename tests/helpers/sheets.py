@@ -72,4 +72,5 @@ def command(monkeypatch, capsys, *words):
 @pytest.fixture
 def fake():
     """A task by whose encoder any two words of AXES are exactly 1 apart."""
-    return dat_by(DatScorer(FakeNouns(AXES), axis_encoder()))
+    scorer = DatScorer(FakeNouns(AXES), axis_encoder())
+    return dat_by(scorer, repeated_words="representative")

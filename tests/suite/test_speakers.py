@@ -115,7 +115,7 @@ def test_the_other_score_stands_beside(tmp_path, monkeypatch, capsys):
         return written(tmp_path / name / "scores.csv")[0]
 
     one = row_of("people")
-    assert one["sozo_words"] == "自由、優しさ、お茶、犬、法律、海、数学"
+    assert one["sozo_words"] == "自由、お茶、犬、法律、海、数学、靴"
     assert float(one["sozo_score"]) > 0
     assert one["sozo_other_score"] == ""
     assert one["sozo_other_reason"] == "fewer_than_7_valid"

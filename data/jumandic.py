@@ -179,7 +179,7 @@ def load_nouns() -> tuple[str, ...]:
 def _spellings() -> dict[str, list[str]]:
     """Of each noun, by its representative form, how the dictionary spells it."""
     nouns: dict[str, list[str]] = kept(
-        "jumandic", version("jumandic").encode(), _find_spellings
+        "jumandic", (version("jumandic") + _NOUN.pattern).encode(), _find_spellings
     )
     return nouns
 

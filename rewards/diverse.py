@@ -59,7 +59,7 @@ class DiverseReward(Wrapping):
             for another encoder it must be given. A text has none.
         quality_args: With these, even none, the path is of what makes the reward.
         embedding_model: An encoder, or the name of one (`sozo.scoring.embeddings.make_encoder`).
-        name: What it is called in logs; two of one name in a training are refused.
+        name: What it is called in logs. `sozo train grpo` refuses two of one name; TRL by itself logs them as one.
 
     Logged over all processes, beside what `quality` logs: means over the answers with a number, `diverse/quality`,
     `diverse/diversity` (the factor), `diverse/cluster_size` (c), and `diverse/frac_reward_zero_std`, the share of those

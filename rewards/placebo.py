@@ -28,7 +28,7 @@ class Placebo(Wrapping):
     Args:
         quality: A reward function, sozo's or one's own, or its dotted path.
         quality_args: With these, even none, the path is of what makes the reward.
-        name: What it is called in logs; two of one name in a training are refused.
+        name: What it is called in logs. `sozo train grpo` refuses two of one name; TRL by itself logs them as one.
 
     Logged is what `quality` logs, by the same names, and `placebo/alone` (`name` before the stroke): the share of answers
     that are the only usable ones of their groups, and so keep their payment.

@@ -24,7 +24,7 @@ class GinzaEncoder:
     """The packaged encoder `ja-ginza` of words, or `ja-ginza-texts` of whole texts.
 
     The PyPI package ja-ginza holds 480,443 words on 20,000 vectors of 300 numbers (pruned: rare words share the vector
-    of a near one). A word that it lacks has the mean of its `forms`: another spelling, or pieces of two characters.
+    of a near one). A word has the mean of its `forms`: itself, another spelling, or parts of two characters.
 
     A whole text has the mean of its kanji and katakana, cut at everything else. Particles and endings would drown what
     it is about: with them, 47 of 112 other tales lie closer to Urashima Taro than a paraphrase of it; without, none. What is

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from sozo.data.foreign import LONGEST_WORD, whole_word
-from sozo.data.settings import rare_setting
+from sozo.data.settings import rare_setting, setting
 
 _MAX_CACHED = 1 << 20
 _AFFIXES = ("接頭辞", "接尾辞")
@@ -40,7 +40,7 @@ class NounRules:
     accept_unknown_katakana: bool = rare_setting(
         False, "Unknown words in katakana count as nouns."
     )
-    reject_proper_nouns: bool = rare_setting(
+    reject_proper_nouns: bool = setting(
         False, "Names of people, places and organisations do not count."
     )
 

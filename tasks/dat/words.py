@@ -213,13 +213,12 @@ class WordTable:
     def _rows(self, nouns: Sequence[tuple[str, NounVerdict]]) -> list[int]:
         """Rows of the nouns' vectors. In a file an English noun is its lemma if that is there; Olson's program knows none."""
         rows = self._vectors.rows([word for word, _ in nouns])
-        encoder = self._vectors.encoder
         if self._rules.language == "ja":
             for k, (word, _) in enumerate(nouns):
                 if rows[k] < 0 and self._forms and len(nouns_of(word)) > 1:
                     rows[k] = _AMBIGUOUS
             return rows
-        if self._rules.olson or not getattr(encoder, "by_lemma", False):
+        if self._rules.olson or not getattr(self._vectors.encoder, "by_lemma", False):
             return rows
         lemmas = self._vectors.rows([verdict.lemma or word for word, verdict in nouns])
         return [

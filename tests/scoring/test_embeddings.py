@@ -192,7 +192,7 @@ def test_known_answers_of_the_packaged_encoder(jumandic_checker, ginza):
 
 
 def test_words_are_looked_up_by_the_spellings_of_the_table(jumandic_checker, ginza):
-    """Fifty nouns in kanji, hiragana, katakana and half width; each row was read."""
+    """Fifty nouns in kanji, hiragana, katakana and half width, which people's lists are read as full; each row was read."""
     with LOOKUPS.open(encoding="utf-8", newline="") as file:
         table = {nfkc(row["word"]): row["looked_up_by"] for row in csv.DictReader(file)}
     by = {

@@ -1,4 +1,6 @@
-"""A training's checkpoints: what each holds is written down when it is whole, and compared before a run goes on.
+"""A training's checkpoints, and what tells one model in a folder from another.
+
+What a checkpoint holds is written down when it is whole, and compared before a run goes on, or starts from it.
 
 The mark of a whole checkpoint, `sozo_state.json`, is written last and has the size of each file. Digests follow in a
 thread, so that no step waits: each process writes those of its own files. What was killed before them has sizes alone.
@@ -7,11 +9,13 @@ thread, so that no step waits: each process writes those of its own files. What 
 import hashlib
 import json
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from threading import Event, Thread
 
+from sozo.data.cache import kept
 from sozo.data.errors import UserError
 from sozo.data.processes import gather, rank, world_size
 from sozo.data.record import own_name, read_json
@@ -21,6 +25,68 @@ SIZES, VERSION = "files", 2  # of the mark; version 1 had no sizes
 _DIGESTS = "sozo_digests_{}.json"  # by the process's number
 _CUT_SHORT = "it was cut short while it was written"
 _BLOCK = 2**22  # bytes read at once
+_LARGE = 2**26  # bytes of a file that is not read again while nobody writes to it
+ADAPTER_FILE, WHOLE_FILE = "adapter_config.json", "config.json"
+
+
+def is_adapter(folder: str | Path) -> bool:
+    """Does the folder hold a LoRA adapter and not a whole model?"""
+    return (Path(folder) / ADAPTER_FILE).is_file() and not (
+        Path(folder) / WHOLE_FILE
+    ).is_file()
+
+
+def base_of(adapter: str | Path) -> str:
+    """The model that an adapter is of, as its folder says."""
+    return str(read_json(Path(adapter) / ADAPTER_FILE).get("base_model_name_or_path"))
+
+
+def model_digests(model: Path) -> dict[str, str | None]:
+    """What tells a model from others under its name: digests of its folder and of an adapter's base; None of the hub's.
+
+    Of a base on the hub it is the commit, as soon as that is in the hub's cache.
+    """
+    digests = {"model_sha256": folder_sha256(model) if model.is_dir() else None}
+    if is_adapter(model):
+        base = Path(base_of(model))
+        digests["base_sha256"] = (
+            folder_sha256(base) if base.is_dir() else _commit(model)
+        )
+    return digests
+
+
+def _commit(adapter: Path) -> str | None:
+    from huggingface_hub import try_to_load_from_cache
+
+    revision = read_json(adapter / ADAPTER_FILE).get("revision")
+    file = try_to_load_from_cache(base_of(adapter), WHOLE_FILE, revision=revision)
+    return Path(file).parent.name if isinstance(file, str) else None
+
+
+def folder_sha256(folder: Path) -> str:
+    """Digest of the names and contents of a folder's own files, such as a model's: some seconds for 16 GB, once.
+
+    A README.md is left out: an evaluation may write its results into a model's card.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and path.name != "README.md":
+            digest.update(f"{path.name}\0".encode() + bytes.fromhex(_file_sha256(path)))
+    return digest.hexdigest()
+
+
+def _file_sha256(path: Path) -> str:
+    facts = path.stat()
+    if facts.st_size < _LARGE:
+        return _digest(path)
+    # No program can set the time of the last change of a file's content or name.
+    written = facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
+    return _kept_sha256(path.resolve(), facts.st_dev, facts.st_ino, *written)
+
+
+@cache
+def _kept_sha256(path: Path, *facts: int) -> str:
+    return str(kept("sha256", f"{path} {facts}".encode(), lambda: _digest(path)))
 
 
 def checkpoints(output: Path) -> list[Path]:
@@ -143,7 +209,7 @@ def faults(checkpoint: Path) -> list[str]:
     if isinstance(mark, str):
         return [mark]
     found = gather(
-        list(_compare(checkpoint, mark, _shares(mark, world_size())[rank()]))
+        list(_compare(checkpoint, mark, _shares(mark, world_size())[rank()], _digest))
     )
     lines = list(dict.fromkeys(line for lines in found for line in lines))
     if not lines and not any("optim" in name for name in mark or sizes(checkpoint)):
@@ -153,19 +219,21 @@ def faults(checkpoint: Path) -> list[str]:
     return lines
 
 
-def cut_short(checkpoint: Path) -> list[str]:
-    """The files of a checkpoint that are there but not of the size that its mark says: for who reads only its model."""
+def damaged(checkpoint: Path) -> list[str]:
+    """What is wrong with a checkpoint for who reads only its model, a line each; none of what no training wrote.
+
+    Files that are gone are none of these: without the optimizer it is a model like others.
+    """
     mark = _read_mark(checkpoint)
-    files = (
-        {}
-        if isinstance(mark, str)
-        else {checkpoint / name: size for name, size in mark.items()}
-    )
-    return [
-        path.name
-        for path, size in files.items()
-        if path.is_file() and path.stat().st_size != size
+    if isinstance(mark, str):
+        trained = (checkpoint.parent / "run_config.json").is_file()
+        return [mark] if trained and checkpoint.name.startswith("checkpoint-") else []
+    read = [
+        name
+        for name in mark
+        if "optim" not in name and name != "README.md" and (checkpoint / name).is_file()
     ]
+    return list(_compare(checkpoint, mark, read, _file_sha256))
 
 
 def _read_mark(checkpoint: Path) -> dict[str, int] | str:
@@ -206,7 +274,10 @@ def _shares(files: dict[str, int], world: int) -> list[list[str]]:
 
 
 def _compare(
-    checkpoint: Path, mark: dict[str, int], mine: Sequence[str]
+    checkpoint: Path,
+    mark: dict[str, int],
+    mine: Sequence[str],
+    digest: Callable[[Path], str],
 ) -> Iterator[str]:
     """What is wrong with this process's share of the files."""
     digests: dict[str, str] = {}
@@ -224,7 +295,7 @@ def _compare(
                 yield f"{name} is missing"
             elif name in mark and (size := path.stat().st_size) != mark[name]:
                 yield f"{name} has {size:,} of {mark[name]:,} bytes"
-            elif name in digests and _digest(path) != digests[name]:
+            elif name in digests and digest(path) != digests[name]:
                 yield f"the content of {name} changed after it was written"
         except OSError as error:
             yield f"{name} cannot be read ({error.strerror})"

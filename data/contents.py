@@ -19,6 +19,21 @@ def contents(path: Path) -> bytes:
         return file.read()
 
 
+_KINDS = {
+    b"GGUF": "a GGUF file",
+    b"version https://git-lfs": "the pointer of Git LFS to a file (git lfs pull gets it)",
+}
+
+
+def kind_of(path: Path) -> str:
+    """What a file is by its first bytes, such as a GGUF file; "" where these do not say."""
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        head = file.read(max(map(len, _KINDS)))
+    return next((kind for mark, kind in _KINDS.items() if head.startswith(mark)), "")
+
+
 def text_of(path: Path) -> str:
     """The text of a file in UTF-8, each line ended by a line feed."""
     return contents(path).decode().replace("\r\n", "\n").replace("\r", "\n")

@@ -1,8 +1,7 @@
-"""What every run writes down: files that are whole, digests, code and packages."""
+"""What every run writes down: files that are whole, code and packages."""
 
 import errno
 import fcntl
-import hashlib
 import json
 import logging
 import os
@@ -231,22 +230,6 @@ def read_json(path: Path, *, nan: bool = False) -> dict[str, Any]:
             f"{path}: is no JSON object; restore it, or take another folder"
         )
     return values
-
-
-def folder_sha256(folder: Path) -> str:
-    """Digest of the names and contents of a folder's own files, such as a model's: some seconds for 16 GB.
-
-    A README.md is left out: an evaluation may write its results into a model's card.
-    """
-    digest = hashlib.sha256()
-    for path in sorted(folder.iterdir()):
-        if not path.is_file() or path.name == "README.md":
-            continue
-        with path.open("rb") as file:
-            digest.update(
-                f"{path.name}\0".encode() + hashlib.file_digest(file, "sha256").digest()
-            )
-    return digest.hexdigest()
 
 
 def provenance() -> dict[str, Any]:

@@ -11,15 +11,14 @@ import re
 import socket
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
-from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from sozo.data.checkpoints import model_digests
 from sozo.data.errors import OtherSettingsError, UserError
 from sozo.data.processes import is_first
 from sozo.data.record import (
-    folder_sha256,
     locked,
     provenance,
     read_json,
@@ -39,6 +38,7 @@ NEAR = 1e-3
 TRAINED_ON = "trained_on"
 FORMAT = 3
 _DIGEST = re.compile('"[^"]*[0-9a-f]{64}"')
+_FOLDERS = {"model_sha256": "the model's folder", "base_sha256": "the adapter's base"}
 _OTHER = "give another output folder"
 LOCK = "_lock"  # TRL's push_to_hub leaves "_*" out
 _HOLDER = b"process "
@@ -97,9 +97,6 @@ def unlock(folder: Path) -> None:
         # Before others can lock it: afterwards it would be theirs.
         path.unlink(missing_ok=True)
         held.close()
-
-
-_sha256 = cache(folder_sha256)  # several tasks were answered by the same model
 
 
 def first_difference(old: Any, new: Any, key: str = "") -> tuple[str, Any, Any] | None:
@@ -228,13 +225,14 @@ class RunFolder:
         return read_json(path) if path.exists() else None
 
     def refuse_other_model(self) -> None:
-        """Refuse a finished run of a model's folder that holds another model now; no model is loaded for it."""
+        """Refuse a run of a model's folder that holds another model now; no model is loaded for it."""
         config = self._config or {}
         loaded = config.get("loaded", {})
         model = Path(config.get("model_folder") or "")
-        finished = (self.path / "metrics.json").is_file()
-        if finished and loaded.get("model_sha256") and model.is_dir():
-            self._compare("loaded", loaded | {"model_sha256": _sha256(model)})
+        if loaded.get("model_sha256") and model.is_dir():
+            now = model_digests(model)
+            known = {name: now[name] for name in now.keys() & loaded.keys()}
+            self._compare("loaded", loaded | known)
 
     def start(self, loaded: dict[str, Any], facts: dict[str, Any]) -> None:
         """Write `config.json`, or check that the one in the folder promises the same result.
@@ -317,12 +315,9 @@ class RunFolder:
             how = f"with {key[1:-1]} = {old}, but now it is {new}"
             same = "settings"
             if _DIGEST.fullmatch(old) or _DIGEST.fullmatch(new):
-                name = (
-                    key[1:-1]
-                    .replace("model_sha256", "the model's folder")
-                    .removesuffix("sha256")
-                    .rstrip("_.")
-                )
+                name = _FOLDERS.get(key := difference[0]) or key.removesuffix(
+                    "sha256"
+                ).rstrip("_.")
                 how = f"from before {name} changed"
                 same = "content"
             raise OtherSettingsError(

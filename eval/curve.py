@@ -29,7 +29,6 @@ _LEAST = (
     10  # a point of a tenth of a model's answers, or less, would leave few of its words
 )
 _SAME = ("model", "model_revision", "base_url", *OF_FORM)
-_LOADED = ("model_sha256", "model_revision")  # one name may have had other weights
 
 
 def lines(
@@ -56,8 +55,7 @@ def _place(run: RunResult, varied: str) -> tuple[object, float] | None:
     if run.settings.get("model") is None or run.temperature is None:
         return None
     asked = (run.settings.get(name) for name in _SAME)
-    loaded = (run.loaded.get(name) for name in _LOADED)
-    common = (*asked, *loaded, run.judge)
+    common = (*asked, *run.weights, run.judge)
     others = replace(sampling, temperature=None)
     if varied == TEMPERATURE:
         return (*common, others), run.temperature

@@ -10,17 +10,17 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
-from sozo.data.checkpoints import STATE
+from sozo.data.checkpoints import STATE, model_digests
 from sozo.data.errors import UserError
 from sozo.data.parts import Columns, TablePart, is_there, parts_of, write_missing
 from sozo.data.processes import Processes, wait
 from sozo.data.progress import answers_bar
-from sozo.data.record import folder_sha256
 from sozo.data.run_folder import TRAINED_ON, RunFolder
 from sozo.data.schema import ERROR, Completion, iter_tables, never_came, write_columns
 from sozo.data.settings import Checked, rare_setting, setting
 from sozo.models.generator import Generator, answer_items
 from sozo.models.generators import Loaded, Writer
+from sozo.models.model_support import TEMPLATE
 from sozo.models.openai_endpoint import keep_answers
 from sozo.models.sampling import Sampling
 from sozo.models.trained_on import trained_on
@@ -156,17 +156,20 @@ def draw_answers(
     if processes.first:
         model = Path(writer.model)
         best_of = writer.sampling.best_of
+        described = generator.describe()
+        # It follows from the model, and was not recorded before: not compared.
+        template = described.pop(TEMPLATE, None)
         known = {
             **scorer_facts(task),
             "seed": sampling.seed,
             "decoder": {
                 "temperature": generator.temperature,
-                **generator.describe(),
+                **described,
                 **({"best_by": task.measures[0].name} if best_of else {}),
             },
             "model_revision": writer.model_revision,
             # A model trained anew in its old folder is another model.
-            "model_sha256": folder_sha256(model) if model.is_dir() else None,
+            **model_digests(model),
             "model_trained": (model / STATE).is_file(),
             TRAINED_ON: trained_on(model),
         }
@@ -175,6 +178,7 @@ def draw_answers(
             {
                 "model_folder": writer.model,
                 "processes": processes.world,
+                TEMPLATE: template,
                 **task.facts(),
             },
         )

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
-from sozo.data.checkpoints import STATE, cut_short
 from sozo.data.checkpoints import checkpoints as checkpoints_of
+from sozo.data.checkpoints import damaged, model_digests
 from sozo.data.errors import UserError
-from sozo.data.record import folder_sha256, read_json
+from sozo.data.record import read_json
 from sozo.data.study_folder import StudyFolder, StudyRow, read_study, write_study
 from sozo.eval.evaluated import named
 from sozo.models.sampling import Sampling
@@ -154,9 +154,9 @@ def _before(output: Path, folder: str, named: Container[str]) -> Iterator[Target
     if model is None or model in named:
         return
     loaded, path = config.get("loaded", {}), Path(model)
-    digest = loaded.get("model_sha256")  # of a folder only
-    if digest:
-        there = path.is_dir() and digest == folder_sha256(path)
+    if loaded.get("model_sha256"):  # of a folder only
+        now = model_digests(path)
+        there = all(loaded.get(name, now[name]) == now[name] for name in now)
     else:
         from sozo.models.needs import is_here
 
@@ -173,14 +173,11 @@ def _before(output: Path, folder: str, named: Container[str]) -> Iterator[Target
 
 
 def _is_whole(checkpoint: Path) -> bool:
-    """Whether a checkpoint holds a whole model, as far as names and sizes tell; what has half of one is named."""
+    """Whether a checkpoint holds a whole model, as far as its record tells; what has half of one is named."""
     if not is_model(checkpoint):
         return False
-    unmarked = (checkpoint.parent / "run_config.json").is_file() and not (
-        checkpoint / STATE
-    ).is_file()
-    if unmarked or cut_short(checkpoint):
-        logger.warning("%s was cut short, and is passed over", checkpoint)
+    if wrong := damaged(checkpoint):
+        logger.warning("%s is passed over: %s", checkpoint, "; ".join(wrong))
         return False
     return True
 

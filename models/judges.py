@@ -1,7 +1,9 @@
 """The judge that a user's settings name: behind an endpoint, or a model on this machine, which is loaded here."""
 
+from pathlib import Path
 from typing import Any
 
+from sozo.data.checkpoints import model_digests
 from sozo.data.errors import UserError
 from sozo.data.schema import Completion
 from sozo.models.generator import Generator
@@ -43,8 +45,9 @@ def make_judge(settings: JudgeSettings, loaded: Loaded | None = None) -> Judge:
         )
         return generator.answer(prompts, 0, 0)
 
+    digests = model_digests(Path(name)) if Path(name).is_dir() else {}
     options: dict[str, Any] = {
-        "parameters": {"temperature": _GREEDY},
+        "parameters": {"temperature": _GREEDY, **digests},
         "batch_size": settings.judge_concurrency,
     }
     return LocalJudge(name, reply, max_tokens=limit, **options)

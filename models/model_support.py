@@ -1,5 +1,6 @@
 """What whoever samples or trains must know of a model: can its prompt be shared, how it takes one, what ends it."""
 
+import hashlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -8,6 +9,14 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.prompts import Message
 from sozo.data.prompts.form import PLAIN, PromptForm
+
+TEMPLATE = "chat_template_sha256"
+
+
+def template_of(tokenizer: Any) -> dict[str, str | None]:
+    """Which chat template a tokenizer has, for a record: its digest; None without one."""
+    template = getattr(tokenizer, "chat_template", None)
+    return {TEMPLATE: template and hashlib.sha256(str(template).encode()).hexdigest()}
 
 
 def why_not_shared(model: Any, length: int) -> str | None:

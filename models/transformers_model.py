@@ -24,6 +24,7 @@ from sozo.models.model_support import (
     in_eval_mode,
     longest_prompt,
     refuse_beyond,
+    template_of,
     window_of,
 )
 from sozo.models.processes import freed_memory_kept
@@ -206,6 +207,7 @@ class TransformersGenerator:
             "sampler": sampler,
             **self._decoder,
             **window,
+            **template_of(self._tokenizer),
         }
 
 

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from sozo.data.checkpoints import ADAPTER_FILE, is_adapter
 from sozo.data.errors import require
 from sozo.data.record import read_json
 from sozo.data.schema import Completion
 from sozo.models.generator import Generator, entropy
 from sozo.models.generators import Loaded
-from sozo.models.model_support import Window, encode_text
+from sozo.models.model_support import Window, encode_text, template_of
 from sozo.models.transformers_model import LocalWriter
-from sozo.models.weights import ADAPTER_FILE, cannot_load, check_adapter, is_adapter
+from sozo.models.weights import cannot_load, check_adapter, load_tokenizer
 from sozo.scoring.final_text import decode
 from sozo.tasks.task import Task
 
@@ -124,6 +125,8 @@ class VllmGenerator:
         self._request = vllm.SamplingParams(**how, max_tokens=writer.max_new_tokens)
         self.temperature = self._request.temperature  # vLLM takes 0.01 for less
         self._decoder = how | {"temperature": self.temperature}
+        # The engine's is the base's, whatever an adapter brings.
+        self._tokenizer = load_tokenizer(writer.model, writer.model_revision)
         self._window: Window | None = None
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
@@ -132,7 +135,7 @@ class VllmGenerator:
             int(np.random.SeedSequence(entropy(seed, batch)).generate_state(1)[0])
         )
         tokens = {
-            text: encode_text(llm.get_tokenizer(), text, self._writer.form)
+            text: encode_text(self._tokenizer, text, self._writer.form)
             for text in set(prompts)
         }
         self._window = self._window or Window(
@@ -146,7 +149,7 @@ class VllmGenerator:
         )
         drawn = [output.outputs[0] for output in outputs]
         return [
-            Completion(decode(llm.get_tokenizer(), one.token_ids), one.finish_reason)
+            Completion(decode(self._tokenizer, one.token_ids), one.finish_reason)
             for one in drawn
         ]
 
@@ -156,7 +159,8 @@ class VllmGenerator:
             "dtype": self._writer.dtype,
             "max_new_tokens": self._writer.max_new_tokens,
         }
-        return {"generator": "vllm", **self._decoder, **weights}
+        template = template_of(self._tokenizer)
+        return {"generator": "vllm", **self._decoder, **weights, **template}
 
 
 @contextmanager

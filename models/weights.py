@@ -5,24 +5,34 @@ import math
 import shutil
 import sys
 from contextlib import suppress
+from dataclasses import fields
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from sozo.data.checkpoints import record_of
+from sozo.data.checkpoints import (
+    ADAPTER_FILE,
+    STATE,
+    WHOLE_FILE,
+    base_of,
+    damaged,
+    is_adapter,
+    record_of,
+)
+from sozo.data.contents import kind_of, text_of
 from sozo.data.errors import UserError, one_line_errors
+from sozo.data.foreign import brief
 from sozo.data.record import read_json, room, whole_folder
 from sozo.data.whole_models import misfit, whole_models
 from sozo.models.processes import run_module
 from sozo.models.tiny import TINY, ensure_tiny, tiny_seed
 
 _ROUNDED = 0.1  # of what an adapter adds; more must not be lost
-ADAPTER_FILE = "adapter_config.json"
-_WHOLE = "config.json"
 
 
 def is_model(folder: Path) -> bool:
     """Does the folder hold a model, or a LoRA adapter?"""
-    return any((folder / name).is_file() for name in (_WHOLE, ADAPTER_FILE))
+    return any((folder / name).is_file() for name in (WHOLE_FILE, ADAPTER_FILE))
 
 
 def tensors_of(folder: Path) -> frozenset[tuple[str, str, tuple[int, ...], str]]:
@@ -44,21 +54,26 @@ def tensors_of(folder: Path) -> frozenset[tuple[str, str, tuple[int, ...], str]]
     return frozenset(tensors)
 
 
-def is_adapter(folder: str) -> bool:
-    """Does the folder hold a LoRA adapter and not a whole model?"""
-    return (Path(folder) / ADAPTER_FILE).is_file() and not (
-        Path(folder) / _WHOLE
-    ).is_file()
-
-
 def check_model(name: str) -> None:
-    """Refuse a folder that does not exist or holds no model; a hub id is not looked up."""
+    """Refuse a folder that does not exist, holds no model or a damaged checkpoint; a hub id is not looked up."""
     folder = Path(name)
-    if tiny_seed(name) is not None or is_model(folder):
+    if tiny_seed(name) is not None:
         return
+    if is_model(folder):
+        for place in _places(name):
+            if wrong := damaged(place):
+                remedy = f"take another one, or take {STATE} away if it is meant so"
+                raise UserError(f"{place}: {'; '.join(wrong)}; {remedy}")
+            if (place / ADAPTER_FILE).is_file():
+                _refuse_unknown_keys(place)
+        return
+    if kind := kind_of(folder):
+        raise UserError(
+            f"{name}: is {kind}; give a model's folder, with config.json and safetensors"
+        )
     if folder.is_dir():
         raise UserError(
-            f"{name}: holds no model (neither {_WHOLE} nor {ADAPTER_FILE}); give a model's folder"
+            f"{name}: holds no model (neither {WHOLE_FILE} nor {ADAPTER_FILE}); give a model's folder"
         )
     if (
         folder.exists() or name.count("/") > 1 or name.startswith((".", "/", "~"))
@@ -68,9 +83,22 @@ def check_model(name: str) -> None:
         )
 
 
+def _refuse_unknown_keys(adapter: Path) -> None:
+    """A UserError for keys of an adapter's configuration that PEFT would leave out with a warning."""
+    from peft import PeftConfig
+
+    known = {field.name for field in fields(_load(PeftConfig, str(adapter)))}
+    values = read_json(adapter / ADAPTER_FILE).items()
+    if unknown := [key for key, v in values if v is not None and key not in known]:
+        remedy = "install the version that wrote it, or take away what changes nothing"
+        raise UserError(
+            f"{adapter}: {ADAPTER_FILE} says {brief(unknown[0])}, which PEFT {version('peft')} does not know; {remedy}"
+        )
+
+
 def cannot_load(name: str, error: Exception) -> UserError:
     """What a user is told of a model that does not load, or of an adapter whose base does not."""
-    cause = _cause(error)
+    cause = _cause(error, name)
     file = Path(name) / ADAPTER_FILE
     if is_adapter(name) and not Path(base := base_of(name)).is_dir():
         remedy = f"it stands in {file} as base_model_name_or_path: name there a model's folder, or a hub id"
@@ -82,13 +110,18 @@ def cannot_load(name: str, error: Exception) -> UserError:
     )
 
 
-def base_of(adapter: str) -> str:
-    """The model that an adapter is of, as its folder says."""
-    return str(read_json(Path(adapter) / ADAPTER_FILE).get("base_model_name_or_path"))
+def _places(name: str) -> list[Path]:
+    """The folders that a model is in: its own and, of an adapter, its base's; none that are not there."""
+    places = [Path(name), *([Path(base_of(name))] if is_adapter(name) else [])]
+    return list(filter(Path.is_dir, places))
 
 
-def _cause(error: Exception) -> str:
-    return " ".join(str(error).split())[:300] or type(error).__name__
+def _cause(error: Exception, name: str) -> str:
+    """What an error says, and which files of the model are something else than they are called."""
+    said = " ".join(str(error).split())[:300] or type(error).__name__
+    files = (file for place in _places(name) for file in sorted(place.iterdir()))
+    kinds = (f"; {file.name} is {kind}" for file in files if (kind := kind_of(file)))
+    return said + next(kinds, "")
 
 
 def pinned(name: str, revision: str | None) -> tuple[str, str | None]:
@@ -160,7 +193,7 @@ def load_model(
             model = adapted.merge_and_unload() if merges else adapted.get_base_model()
         except RuntimeError as error:
             raise UserError(
-                f"{path}: cannot be merged into its base ({_cause(error)})"
+                f"{path}: cannot be merged into its base ({_cause(error, path)})"
             ) from error
     else:
         with whole_models():
@@ -214,6 +247,7 @@ def check_adapter(path: str) -> None:
 def _adapter_config(path: str) -> Any:
     from peft import PeftConfig
 
+    _refuse_unknown_keys(Path(path))
     config = _load(PeftConfig, path)
     if config.task_type not in (None, "CAUSAL_LM"):
         raise UserError(
@@ -222,6 +256,10 @@ def _adapter_config(path: str) -> Any:
     if not config.base_model_name_or_path:
         raise UserError(
             f"{path}: {ADAPTER_FILE} names no base model; name it there as base_model_name_or_path"
+        )
+    if is_adapter(config.base_model_name_or_path):
+        raise UserError(
+            f"{path}: its base {config.base_model_name_or_path} is an adapter, too; name a whole model, with that one merged"
         )
     return config
 
@@ -252,7 +290,10 @@ def _adapted(base: Any, config: Any, path: str, **options: Any) -> Any:
     from peft import PeftModelForCausalLM, get_peft_model_state_dict
     from peft.utils import load_peft_weights
 
-    weights = load_peft_weights(path, device="cpu")
+    try:
+        weights = load_peft_weights(path, device="cpu")
+    except Exception as error:  # whatever its file holds
+        raise cannot_load(path, error) from error
     _make_room(base, weights)
     config.inference_mode = not options.get("is_trainable")
     try:
@@ -260,7 +301,7 @@ def _adapted(base: Any, config: Any, path: str, **options: Any) -> Any:
             base, config, low_cpu_mem_usage=options.get("low_cpu_mem_usage", False)
         )
     except Exception as error:  # its config.json may ask for anything
-        raise _misfit(path, _cause(error)) from error
+        raise _misfit(path, _cause(error, path)) from error
     # What PEFT would save of it, in the names of the file; the embeddings too, which it saves where they were resized.
     own = get_peft_model_state_dict(
         adapted, adapted.state_dict(), save_embedding_layers=True
@@ -280,7 +321,7 @@ def _adapted(base: Any, config: Any, path: str, **options: Any) -> Any:
     except KeyError as error:  # of what is trained as a whole beside LoRA
         raise _misfit(path, misfit([], [str(error.args[0])])) from error
     except Exception as error:
-        raise _misfit(path, _cause(error)) from error
+        raise _misfit(path, _cause(error, path)) from error
     # A weight under the name of one of the base's own takes its place, and PEFT says nothing.
     stray = {
         *report.unexpected_keys,
@@ -342,23 +383,25 @@ def refuse_rounding(path: str, adapted: Any) -> None:
 
 
 def load_tokenizer(path: str, revision: str | None = None) -> Any:
-    """The tokenizer of a model; of a LoRA adapter without one that of its base model."""
+    """The tokenizer of a model; of a LoRA adapter without one that of its base model, with the adapter's template."""
     from transformers import AutoTokenizer
 
     name = path
     asked = revision
     try:
-        if is_adapter(path) and not (Path(path) / "tokenizer_config.json").is_file():
+        if is_adapter(path) and not any(Path(path).glob("*token*")):
             from peft import PeftConfig
 
             base = PeftConfig.from_pretrained(path)
             path = base.base_model_name_or_path
             revision = base.revision
         tokenizer = AutoTokenizer.from_pretrained(path, revision=revision)
+        if path != name and (own := Path(name) / "chat_template.jinja").is_file():
+            tokenizer.chat_template = text_of(own)
     except Exception as error:
         if not Path(path).is_dir():
             raise cannot_load(name, error) from error
-        failure = f"its tokenizer cannot be loaded ({_cause(error)}); save the tokenizer in the model's folder"
+        failure = f"its tokenizer cannot be loaded ({_cause(error, name)}); save the tokenizer in the model's folder"
         raise UserError(f"{path}: {failure}") from error
     _refuse_beyond(name, asked, tokenizer)
     return tokenizer

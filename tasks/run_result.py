@@ -227,6 +227,12 @@ class RunResult:
         return decoder.get("temperature")
 
     @property
+    def weights(self) -> tuple[Any, ...]:
+        """What is known of the weights that answered: one name may have had others before."""
+        names = "model_sha256", "base_sha256", "model_revision"
+        return tuple(self.loaded.get(name) for name in names)
+
+    @property
     def written_at(self) -> str | None:
         """The server that wrote the answers, and what it called the model; None where no server did, or none knows."""
         decoder = self.loaded.get("decoder") or {}

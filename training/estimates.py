@@ -8,9 +8,9 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from sozo.data.checkpoints import base_of, is_adapter
 from sozo.data.errors import UserError
 from sozo.models.tiny import tiny_seed
-from sozo.models.weights import base_of, is_adapter
 
 GIB = 1024**3
 _TILE_TOKENS = 4096

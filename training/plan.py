@@ -12,7 +12,7 @@ from typing import Any
 from accelerate.utils import str_to_bool
 from transformers.trainer_utils import SaveStrategy
 
-from sozo.data.checkpoints import whole_checkpoint
+from sozo.data.checkpoints import is_adapter, whole_checkpoint
 from sozo.data.errors import UserError
 from sozo.data.processes import world_size
 from sozo.data.prompts.form import PromptForm, read_form, settled_form
@@ -20,7 +20,7 @@ from sozo.data.settings import from_json, read_yaml
 from sozo.models.model_support import encode_text
 from sozo.models.needs import is_here, not_here
 from sozo.models.tiny import tiny_folder, tiny_seed
-from sozo.models.weights import is_adapter, load_tokenizer, model_window, pinned
+from sozo.models.weights import load_tokenizer, model_window, pinned
 from sozo.tasks import read_run
 from sozo.tasks.run_result import RunResult
 from sozo.training.absent import absent, check_targets

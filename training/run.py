@@ -15,11 +15,16 @@ from typing import Any, NoReturn
 from tqdm import tqdm
 from trl import ModelConfig
 
-from sozo.data.checkpoints import newer, whole_checkpoint
+from sozo.data.checkpoints import (
+    is_adapter,
+    model_digests,
+    newer,
+    whole_checkpoint,
+)
 from sozo.data.errors import UserError, require
 from sozo.data.preemption import PREEMPTED, end_preempted
 from sozo.data.processes import wait
-from sozo.data.record import folder_sha256, room, write_whole
+from sozo.data.record import room, write_whole
 from sozo.data.run_folder import RunFolder
 from sozo.data.wandb_run import read_state, start_wandb, write_state
 from sozo.data.whole_models import whole_models
@@ -28,7 +33,6 @@ from sozo.models.tiny import ensure_tiny, tiny_seed
 from sozo.models.trained_on import different, trained_on
 from sozo.models.weights import (
     check_model,
-    is_adapter,
     is_model,
     load_adapter,
     load_tokenizer,
@@ -146,10 +150,7 @@ def train(
 def _start(
     folder: RunFolder, run: TrainingRun, start: Path, commit: str | None
 ) -> None:
-    weights = {
-        "model_sha256": folder_sha256(start) if start.is_dir() else None,
-        "model_commit": commit,
-    }
+    weights = {**model_digests(start), "model_commit": commit}
     origins = different([*trained_on(start), *run.sources])
     facts = {"free": run.free, "trained_on": origins}
     if run.hub:
@@ -172,14 +173,18 @@ def _resume_from(training: Any, *, say: bool) -> Path | None:
 
 
 def _pin_revision(model: ModelConfig) -> str | None:
-    """Replace the revision of a hub model by the commit it stands for, which is returned; None for all else.
+    """Check the model, and replace the revision of one on the hub by its commit, which is returned; None for all else.
 
     So model, tokenizer and reference are of one commit, and a run that resumes refuses another.
     """
     name = model.model_name_or_path
-    if name is None or tiny_seed(name) is not None or Path(str(name)).is_dir():
+    if name is None or tiny_seed(name) is not None:
         return None
-    check_model(str(name))
+    check_model(name)
+    if Path(name).is_dir():
+        if is_adapter(name):  # so that the commit of its base is known
+            model_window(name)
+        return None
     _, model.model_revision = pinned(str(name), model.model_revision)
     return model.model_revision
 

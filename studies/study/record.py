@@ -9,11 +9,10 @@ import hashlib
 import json
 from dataclasses import fields
 from enum import StrEnum
-from functools import cache
 from pathlib import Path
 
+from sozo.data.checkpoints import model_digests
 from sozo.data.errors import UserError
-from sozo.data.record import folder_sha256
 from sozo.data.run_folder import RunFolder
 from sozo.data.settings import deciding, read_yaml
 from sozo.studies.study.config import SAMPLING
@@ -26,7 +25,6 @@ _FREE = FREE.union(
         for options in SAMPLING
     )
 )
-_model_sha256 = cache(folder_sha256)  # several steps start from the same model
 
 
 class State(StrEnum):
@@ -90,9 +88,9 @@ class Records:
             step.flags.get("model") or step.flags.get("model_name_or_path") or "tiny"
         )
         if model.is_dir() and not model.is_relative_to(self.folder):
-            inputs["the model's folder"] = _model_sha256(model)
+            inputs["the model's folder"] = _digests(model)
         for folder in filter(Path.is_dir, map(Path, step.beside)):
-            inputs[str(folder)] = _model_sha256(folder)
+            inputs[str(folder)] = _digests(folder)
         config = json.loads(
             json.dumps(read_yaml(step.config) if step.config else {}, default=str)
         )
@@ -123,3 +121,7 @@ class Records:
 
     def _path(self, name: str) -> Path:
         return self.folder / "steps" / f"{name}.json"
+
+
+def _digests(model: Path) -> str:
+    return " ".join(filter(None, model_digests(model).values()))

@@ -12,7 +12,6 @@ from typing import Any
 
 from sozo.data.checkpoints import (
     ADAPTER_FILE,
-    STATE,
     WHOLE_FILE,
     base_of,
     damaged,
@@ -62,7 +61,7 @@ def check_model(name: str) -> None:
     if is_model(folder):
         for place in _places(name):
             if wrong := damaged(place):
-                remedy = f"take another one, or take {STATE} away if it is meant so"
+                remedy = "take another one, or copy the model's own files elsewhere if they are meant so"
                 raise UserError(f"{place}: {'; '.join(wrong)}; {remedy}")
             if (place / ADAPTER_FILE).is_file():
                 _refuse_unknown_keys(place)

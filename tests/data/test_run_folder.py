@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from sentences import refused
+from sozo.data.checkpoints import ADAPTER_FILE, model_digests
 from sozo.data.errors import UserError, one_line_errors
-from sozo.data.record import folder_sha256
-from sozo.data.run_folder import RunFolder, _sha256, first_difference, unlock
+from sozo.data.run_folder import RunFolder, first_difference, unlock
 
 HOLDER = """
 import sys
@@ -199,22 +199,27 @@ def test_what_a_killed_write_left_goes_when_the_run_is_finished(tmp_path):
     assert ".README.md" in names
 
 
-def test_a_finished_run_is_not_taken_for_that_of_a_model_trained_on(tmp_path):
-    model = tmp_path / "model"
-    model.mkdir()
-    (model / "weights").write_text("old")
+@pytest.mark.parametrize("finished", [True, False])
+@pytest.mark.parametrize("part", ["model", "base"])
+def test_a_run_is_not_taken_for_that_of_a_model_trained_on(part, finished, tmp_path):
+    model, base = tmp_path / "model", tmp_path / "base"
+    for folder in (model, base):
+        folder.mkdir()
+        (folder / "weights").write_text("old")
+    named = {"base_model_name_or_path": str(base)}
+    (model / ADAPTER_FILE).write_text(json.dumps(named))
 
     def again():
-        _sha256.cache_clear()
         RunFolder(tmp_path / "run", {"seed": 1}).refuse_other_model()
 
     run = RunFolder(tmp_path / "run", {"seed": 1})
-    run.start({"model_sha256": folder_sha256(model)}, {"model_folder": str(model)})
-    run.finish({})
+    run.start(model_digests(model), {"model_folder": str(model)})
+    if finished:
+        run.finish({})
     (model / "README.md").write_text("results")  # a card is no model
     again()
-    (model / "weights").write_text("new")
-    with refused("run_folder: a model trained on"):
+    (tmp_path / part / "weights").write_text("new")
+    with refused(f"run_folder: a {part} trained on"):
         again()
 
 

@@ -10,8 +10,7 @@ from safetensors.torch import save_file
 
 from model_server import server
 from sentences import refused
-from sozo.data.checkpoints import STATE
-from sozo.data.record import folder_sha256
+from sozo.data.checkpoints import STATE, folder_sha256
 from sozo.data.study_folder import StudyFolder, StudyRow, read_study, write_study
 from sozo.eval.evaluated import Evaluated, find_evaluated
 from sozo.eval.models_to_run import find_targets, write_studies
@@ -256,7 +255,7 @@ def test_a_training_that_is_lengthened_ends_with_its_last_checkpoint(tmp_path):
     output = tmp_path / "grpo"
     model(output, finished=False)
     model(output / "checkpoint-4")
-    (output / "checkpoint-4" / STATE).write_text("{}")
+    (output / "checkpoint-4" / STATE).write_text('{"version": 1}')
     (output / "run_config.json").write_text("{}")
     assert models_of(output) == [str(output / "checkpoint-4")]
     (output / "metrics.json").write_text("{}")

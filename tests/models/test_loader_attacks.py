@@ -24,8 +24,9 @@ from scripted_grpo import tiny_llama
 from sentences import refused, says
 from sozo.data.errors import UserError
 from sozo.data.schema import write_columns
+from sozo.models.model_support import template_of
 from sozo.models.tiny import build_tokenizer
-from sozo.models.weights import load_adapter, load_model
+from sozo.models.weights import check_model, load_adapter, load_model, load_tokenizer
 
 IDS = torch.arange(2, 20)[None]
 ROWS = 46  # of the embeddings
@@ -232,6 +233,67 @@ def test_an_adapter_whose_configuration_is_of_another_is_refused(
     adapter(bases / "untied", tmp_path / "a", **made)
     reconfigure(tmp_path / "a", **said)
     refusal(tmp_path / "a")
+
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n"
+# What is written into a folder with the adapter `a` over the model `base`.
+NO_MODELS = {
+    "a key that PEFT does not know": (
+        "a",
+        lambda root: reconfigure(root / "a", scaling_rule="cube root"),
+    ),
+    "a base with such a key": (
+        "a",
+        lambda root: (root / "base/adapter_config.json").write_text(
+            json.dumps({"peft_type": "LORA", "scaling_rule": 3})
+        ),
+    ),
+    "an adapter of an adapter": (
+        "b",
+        lambda root: (
+            shutil.copytree(root / "a", root / "b"),
+            reconfigure(root / "b", base_model_name_or_path=str(root / "a")),
+        ),
+    ),
+    "a pointer of Git LFS": (
+        "base",
+        lambda root: (root / "base" / WEIGHTS).write_bytes(POINTER),
+    ),
+    "a pointer as adapter": (
+        "a",
+        lambda root: (root / "a/adapter_model.safetensors").write_bytes(POINTER),
+    ),
+    "a GGUF file": ("m.gguf", lambda root: (root / "m.gguf").write_bytes(b"GGUF\3")),
+    "a base that is a pointer": (
+        "a",
+        lambda root: (root / "base/tokenizer.json").write_bytes(POINTER),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NO_MODELS)
+def test_what_it_is_or_says_is_named(case, bases, tmp_path):
+    name, change = NO_MODELS[case]
+    adapter(shutil.copytree(bases / "tied", tmp_path / "base"), tmp_path / "a")
+    for file in (tmp_path / "a").glob("*token*"):
+        file.unlink()
+    change(tmp_path)
+    with refused(f"weights: {case}"):
+        check_model(str(tmp_path / name))
+        load_model(str(tmp_path / name))
+
+
+def test_an_adapters_template_is_used_with_the_tokenizer_of_its_base(bases, tmp_path):
+    adapter(bases / "tied", tmp_path / "a")
+    for file in (tmp_path / "a").glob("*token*"):
+        file.unlink()
+    (tmp_path / "a/chat_template.jinja").write_text("{{ messages[0].content }}!")
+    tokenizer = load_tokenizer(str(tmp_path / "a"))
+    turns = [{"role": "user", "content": "犬"}]
+    assert tokenizer.apply_chat_template(turns, tokenize=False) == "犬!"
+    (tmp_path / "a/chat_template.jinja").unlink()
+    own = load_tokenizer(str(tmp_path / "a"))
+    assert template_of(tokenizer) != template_of(own)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from sentences import refused
-from sozo.studies.study import record
 from sozo.studies.study.config import load_study
 from sozo.studies.study.needs import missing
 from sozo.studies.study.plan import plan_lines, training_of
@@ -146,7 +145,6 @@ def test_answers_to_another_task_stand_beside_an_arm_s_lists(arms, tmp_path):
     records._run(alone).start({}, {})
     assert records.state(alone) == State.CUT_OFF
     (folder / "metrics.json").write_text("{} ", "utf-8")
-    record._model_sha256.cache_clear()
     with refused("arms: answers beside have changed"):
         records.state(alone)
 

@@ -1,5 +1,6 @@
 """What a checkpoint holds, compared with what was written down when it was whole."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -12,8 +13,9 @@ from sentences import refused
 from sozo.data import checkpoints
 from sozo.data.checkpoints import (
     Digests,
-    cut_short,
+    damaged,
     faults,
+    folder_sha256,
     last_checkpoint,
     newer,
     older,
@@ -23,6 +25,7 @@ from sozo.data.checkpoints import (
     whole_checkpoint,
 )
 from sozo.data.wandb_run import write_state
+from sozo.models.weights import check_model
 
 DEEPSPEED = {
     "latest": b"global_step4",
@@ -179,13 +182,34 @@ def test_weights_alone_are_no_checkpoint_to_go_on_from(tmp_path):
         whole_checkpoint(tmp_path)
 
 
-def test_who_reads_only_a_model_asks_for_sizes(tmp_path):
-    checkpoint = whole(tmp_path)
-    assert cut_short(checkpoint) == []
-    (checkpoint / "rng_state_0.pth").unlink()  # what a model does not need
-    assert cut_short(checkpoint) == []
-    (checkpoint / "latest").write_bytes(b"")
-    assert cut_short(checkpoint) == ["latest"]
+def test_who_reads_only_a_model_compares_what_is_there(tmp_path):
+    checkpoint = whole(tmp_path, files={"config.json": b"{}", "optimizer.pt": b"o"})
+    (checkpoint / "optimizer.pt").unlink()  # what a model does not need
+    check_model(str(checkpoint))
+    (checkpoint / "config.json").write_bytes(b"{]")
+    with refused("checkpoints: a start from changed bytes"):
+        check_model(str(checkpoint))
+    (checkpoint / "config.json").write_bytes(b"")
+    assert damaged(checkpoint) == ["config.json has 0 of 2 bytes"]
+    (tmp_path / "run_config.json").write_text("{}")
+    unmark(checkpoint)
+    assert "cut short" in damaged(checkpoint)[0]
+
+
+def test_a_large_file_is_digested_again_where_it_was_written_to(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoints, "_LARGE", 4)
+    monkeypatch.setenv("SOZO_CACHE", str(tmp_path / "cache"))
+    file = tmp_path / "m" / "model.safetensors"
+    file.parent.mkdir()
+    file.write_bytes(b"weights")
+    before, stamp = folder_sha256(file.parent), file.stat().st_mtime_ns
+    monkeypatch.setattr(checkpoints, "_digest", lambda path: pytest.fail("read again"))
+    checkpoints._kept_sha256.cache_clear()  # as of another process
+    assert folder_sha256(file.parent) == before
+    monkeypatch.undo()
+    file.write_bytes(b"Weights")
+    os.utime(file, ns=(stamp, stamp))
+    assert folder_sha256(file.parent) != before
 
 
 def test_older_ones_are_counted_back_from_this_one(tmp_path):

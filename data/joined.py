@@ -45,17 +45,15 @@ def joined(group: str) -> dict[str, Joined]:
         packages[entry.name] = package
         try:
             values[entry.name] = Joined(package, entry.load())
-        except Exception as error:  # whatever another package does when it is imported
+        # Whatever another package does when it is imported: it may end the process, or say that a key was pressed.
+        except (Exception, SystemExit, KeyboardInterrupt) as error:
             if not _is_core_alone(error):
-                _tell(
-                    entry,
-                    f"{package} cannot be loaded ({type(error).__name__}: {error})",
-                )
+                why = f"cannot be loaded ({type(error).__name__}: {error})"
+                left_out(group, entry.name, f"{package} {why}")
     for entry in _declared(group):
         if entry.name not in packages:
-            _tell(
-                entry, "the installation is older than pyproject.toml; run make install"
-            )
+            why = "the installation is older than pyproject.toml; run make install"
+            left_out(group, entry.name, why)
     return values
 
 
@@ -82,13 +80,13 @@ def _entry_points() -> Any:
     return entry_points()  # of hundreds of packages: a tenth of a second
 
 
-def _tell(entry: EntryPoint, why: str) -> None:
-    sys.stderr.write(
-        f"{in_one_line(f'{entry.group}: {entry.name} is missing: {why}')}\n"
-    )
+@cache
+def left_out(group: str, name: str, why: str) -> None:
+    """Say once what of a group is missing, and why; all else goes on."""
+    sys.stderr.write(f"{in_one_line(f'{group}: {name} is missing: {why}')}\n")
 
 
-def _is_core_alone(error: Exception) -> bool:
+def _is_core_alone(error: BaseException) -> bool:
     return isinstance(error, ModuleNotFoundError) and error.name in _ROOMS
 
 

@@ -259,3 +259,6 @@ def load_dotted(path: str, what: str) -> Any:
             else ""
         )
         raise UserError(f"{what} {path}: {error}{ours}") from error
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        ended = f"its import ended with {type(error).__name__}: {error}"
+        raise UserError(f"{what} {path}: {ended}; mend {module}") from error

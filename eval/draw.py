@@ -179,7 +179,7 @@ def draw_answers(
                 "model_folder": writer.model,
                 "processes": processes.world,
                 TEMPLATE: template,
-                **task.facts(),
+                **facts_of(task),
             },
         )
     wait()  # no part before config.json: nobody could account for it
@@ -387,6 +387,12 @@ def scorer_facts(task: Task) -> dict[str, Any]:
     """What scores with, for `config.json`; nothing for a task that has nothing to say."""
     described = task.describe()
     return {"scorer": described} if described else {}
+
+
+def facts_of(task: Task) -> dict[str, Any]:
+    """What else `config.json` says of a task: the class that is asked and scores, whoever brought it."""
+    kind = type(task)
+    return {"task_class": f"{kind.__module__}.{kind.__qualname__}", **task.facts()}
 
 
 def asked_item(

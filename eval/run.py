@@ -23,7 +23,7 @@ from sozo.eval.answered import (
     sampling_of,
     score_parts,
 )
-from sozo.eval.draw import SamplingOptions, draw_answers, scorer_facts
+from sozo.eval.draw import SamplingOptions, draw_answers, facts_of, scorer_facts
 from sozo.eval.isolated_failures import IsolatedFailures
 from sozo.models.generators import Loaded, Writer
 from sozo.models.nouns import NounWriter
@@ -204,7 +204,7 @@ def score_answers(
     # Somebody else drew these answers: seed and decoder are not known here.
     folder.start(
         {**scorer_facts(task), "seed": None, "decoder": None},
-        {"answers": str(path), **task.facts()},
+        {"answers": str(path), **facts_of(task)},
     )
     try:
         score_parts(task, answers, folder.answers)

@@ -7,17 +7,19 @@ if __name__ != "sozo.tasks":
 
 import os
 from collections.abc import Iterable
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
 from sozo.data.joined import TASKS as PACKAGES
-from sozo.data.joined import joined
+from sozo.data.joined import joined, left_out
 from sozo.data.record import read_json
 from sozo.data.run_folder import refuse_earlier
 from sozo.data.settings import load_dotted
 from sozo.scoring.judges.protocol import Rubric
+from sozo.scoring.measure import Measure
 from sozo.tasks.dat.task import (
     Dat as Dat,  # named by whatever is about lists of nouns alone
 )
@@ -32,28 +34,37 @@ TASKS: tuple[type[Task], ...] = (Dat, Jcq, Sat)
 def task_types() -> dict[str, type[Task]]:
     """Every task by its name: the list above, those of other packages, and the dotted paths in SOZO_TASKS.
 
-    Paths are separated by commas. UserError for what is no task, and for a package's task with a name that is taken.
+    Paths are separated by commas. What cannot be a task is told, and left out. UserError for a name that is taken.
     """
     types = {task.name: task for task in TASKS}
-    for package, task in joined(PACKAGES).values():
-        if types.setdefault(_checked(task, package).name, task) is not task:
-            raise UserError(
-                f"{package} brings a task {task.name}, which sozo has; uninstall it"
-            )
+    brought = [(name, *one) for name, one in joined(PACKAGES).items()]
     for path in filter(None, os.environ.get("SOZO_TASKS", "").split(",")):
-        task = _checked(
-            load_dotted(path.strip(), "the task of SOZO_TASKS"), "SOZO_TASKS"
-        )
-        types[task.name] = task
+        task = load_dotted(path.strip(), "the task of SOZO_TASKS")
+        brought.append((path, "SOZO_TASKS", task))
+    for name, source, task in brought:
+        if why := _unfit(task):
+            left_out(PACKAGES, name, f"{source} names {quoted(task)}, {why}")
+        elif types.setdefault(task.name, task) is not task:
+            raise UserError(
+                f"{source} brings a task {task.name}, which sozo has; uninstall or rename it"
+            )
     return types
 
 
-def _checked(task: Any, source: str) -> type[Task]:
+def _unfit(task: Any) -> str | None:
+    """Why this cannot be a task, wherever it comes from; None if it can."""
     if not (isinstance(task, type) and issubclass(task, Task)):
-        raise UserError(
-            f"{source} names {quoted(task)}, which is no subclass of sozo.tasks.task.Task"
-        )
-    return task
+        return "which is no subclass of sozo.tasks.task.Task"
+    if not isinstance(getattr(task, "name", None), str):
+        return "which has no name"
+    measures = getattr(task, "measures", None)
+    if not (
+        isinstance(measures, tuple)
+        and measures
+        and all(isinstance(one, Measure) for one in measures)
+    ):
+        return "which has no measures"
+    return None if is_dataclass(task.Settings) else "whose Settings are no dataclass"
 
 
 def task_type(name: str) -> type[Task]:

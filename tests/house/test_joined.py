@@ -12,7 +12,8 @@ import warm
 from core import copy_core, install
 from fakes import read_answer_table
 from joined import declare
-from sentences import says
+from sentences import refused, says
+from sozo.tasks import task_types
 
 pytestmark = pytest.mark.studies  # of the whole repository
 
@@ -138,28 +139,63 @@ def test_two_packages_do_not_bring_one_command(name, theirs, tmp_path):
             "joined: a command that sozo has",
         ),
         ("[sozo.commands]\ndat = theirs:greet\n", "joined: a task's command"),
-        ("[sozo.tasks]\nx = sozo.tasks.dat.task:DatScorer\n", "joined: no task"),
+        ("[sozo.tasks]\ndat = named:Dat\n", "joined: a task that sozo has"),
     ],
 )
 def test_what_cannot_join_is_refused_by_name(entries, row, theirs, tmp_path):
+    (tmp_path / "named.py").write_text(NAMED)
     done = sozo("--help", paths=[theirs, declare(tmp_path, "other", entries)])
     assert done.returncode == 2
     assert says(row, done.stderr)
 
 
+NAMED = """
+from sozo.scoring.measure import Measure
+from sozo.tasks.task import Task
+
+
+class Dat(Task):
+    name, measures = "dat", (Measure("dat", 2),)
+
+
+class Empty(Task):
+    name, measures = "empty", ()
+"""
+
+
+def test_sozo_tasks_is_no_other_door(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "named.py").write_text(NAMED)
+    (tmp_path / "ends.py").write_text("raise SystemExit(0)")
+    for path in ("named.Dat", "ends.Task"):
+        monkeypatch.setenv("SOZO_TASKS", path)
+        with refused(f"SOZO_TASKS: {path}"):
+            task_types()
+    monkeypatch.setenv("SOZO_TASKS", "named.Empty")
+    assert "empty" not in task_types()
+
+
 @pytest.mark.parametrize(
-    ("module", "row"),
+    ("kind", "module", "row"),
     [
-        ("raise ValueError('a\\n\\x1b[31mb')", "joined: a package with a bug"),
-        ("import not_there", "joined: a package that lacks another"),
+        ("commands", "raise ValueError('a\\n\\x1b[31mb')", "a package with a bug"),
+        ("commands", "import not_there", "a package that lacks another"),
+        ("commands", "raise SystemExit('no licence')", "a package that exits"),
+        ("tasks", "raise KeyboardInterrupt", "a package that interrupts"),
+        ("commands", "greet = 7", "no command"),
+        ("tasks", "from sozo.tasks.dat.task import DatScorer as greet", "no task"),
+        ("tasks", f"{NAMED}\ngreet = Empty", "a task without measures"),
     ],
 )
-def test_a_package_that_fails_is_one_line_and_the_rest_stays(module, row, tmp_path):
-    other = declare(tmp_path, "other", "[sozo.commands]\ngreet = broken:greet\n")
+def test_a_package_that_fails_is_one_line_and_the_rest_stays(
+    kind, module, row, tmp_path
+):
+    other = declare(tmp_path, "other", f"[sozo.{kind}]\ngreet = broken:greet\n")
     (tmp_path / "broken.py").write_text(module)
     done = sozo("--help", paths=[other])
     assert commands(done) >= STUDIES | SUITE
-    assert says(row, done.stderr)
+    assert says(f"joined: {row}", done.stderr)
+    assert done.stderr.count("greet") == 1
 
 
 @pytest.fixture(scope="module")

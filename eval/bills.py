@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from sozo.data.errors import UserError
+from sozo.data.record import read_json
 from sozo.eval.terminal import print_lines
 from sozo.models.settings import GeneratorSettings
 from sozo.scoring.endpoint.bill import BILL, Budget, Paid, read_bills
@@ -25,9 +27,12 @@ def billed(
         "model": generator.price() if generator else None,
         "judge": settings[0].price() if settings else None,
     }
-    before = read_bills(bills, prices)
+    limit = spending.max_cost if spending else None
+    before = read_bills(bills, prices, limited=limit is not None)
+    for folder in folders if limit is not None else ():
+        _refuse_unbilled(folder)
     budget = Budget(
-        spending.max_cost if spending else None,
+        limit,
         sum(paid.cost_at_most for paid in before.values()),
     )
     for task in tasks:
@@ -36,6 +41,18 @@ def billed(
         yield
     finally:
         print_lines(_said(read_bills(bills, prices)))
+
+
+def _refuse_unbilled(folder: Path) -> None:
+    """A UserError for answers of a server whose bill is gone: a budget would begin anew."""
+    if (folder / BILL).exists() or not (folder / "config.json").is_file():
+        return
+    decoder = read_json(folder / "config.json").get("loaded", {}).get("decoder") or {}
+    if "server" in decoder and any(folder.glob("answers/*")):
+        remedy = "restore it, leave max_cost out, or take another folder"
+        raise UserError(
+            f"{folder}: holds answers of {decoder['server']} and no {BILL}, which says what they cost; {remedy}"
+        )
 
 
 def _said(paid: dict[str, Paid]) -> Iterator[str]:

@@ -67,7 +67,7 @@ class DiverseReward(Wrapping):
 
     >>> def length(completions, **columns):
     ...     return [len(text) for text in completions]
-    >>> make_diverse_reward(length)(["?"] * 3, ["犬と猫", "犬 と 猫", "海と空"])
+    >>> make_diverse_reward(length)(completions=["犬と猫", "犬 と 猫", "海と空"])
     [1.5, 2.5, 3.0]
     """
 

@@ -82,7 +82,7 @@ class Reward:
     >>> class Length(Reward):
     ...     def alone(self, items, answers):
     ...         return [self.scored(item, answer.text, len(answer.text)) for item, answer in zip(items, answers)]
-    >>> Length("length_reward", "length", scale=0.5)(["?", "?"], ["犬", "犬と猫"])
+    >>> Length("length_reward", "length", scale=0.5)(completions=["犬", "犬と猫"])
     [0.5, 1.5]
     """
 
@@ -223,9 +223,9 @@ class Reward:
     def __call__(
         self,
         /,  # a dataset may have a column self
+        *given: Any,
         prompts: Sequence[Any] | None = None,
         completions: Sequence[Completion] | None = None,
-        *,
         log_metric: Callable[[str, float], None] | None = None,
         log_extra: Callable[[str, list[Any]], None] | None = None,
         **kwargs: Any,
@@ -237,6 +237,8 @@ class Reward:
         what else TRL hands over. A UserError says how it is called where a call cannot be meant, a RuntimeError that
         scoring failed on another process.
         """
+        if given:  # others take completions first
+            raise UserError(f"a reward takes its lists by their names; {_CALLED}")
         start = time.perf_counter()
         parts = gather_made(
             f"the {self.prefix.upper()} reward",

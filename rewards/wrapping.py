@@ -53,15 +53,14 @@ class Wrapping(Reward):
     def __call__(
         self,
         /,
-        prompts: Sequence[Any] | None = None,
-        completions: Sequence[Any] | None = None,
-        **kwargs: Any,
+        *given: Any,
+        **call: Any,
     ) -> list[float | None]:
         """See `Reward.__call__`; a quality of one's own is called with the same arguments, in each completion the text
         that all rewards read: without white space and end marks behind it."""
-        self._call.update(prompts=prompts, completions=completions, **kwargs)
+        self._call.update({"prompts": None, "completions": None} | call)
         try:
-            return super().__call__(prompts, completions, **kwargs)
+            return super().__call__(*given, **call)
         finally:
             self._call.clear()
 

@@ -295,6 +295,11 @@ class Integration:
             raise UserError(
                 f"{self.task.name}: say which item is answered: its id as item, or its columns ({needed})"
             )
+        if columns.get("item"):  # as of rows for another reward
+            remedy = "leave it empty, or give such rows a reward of their own"
+            raise UserError(
+                f"{self.task.name}: asks nothing called {quoted(columns['item'])}; {remedy}"
+            )
         return first
 
 

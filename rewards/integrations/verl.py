@@ -25,14 +25,14 @@ def compute_score(
     reward_model_tokenizer: Any = None,
     **settings: Any,
 ) -> dict[str, Any]:
-    """What verl adds to a row's `extra_info`: `score` (the reward), the task's measure (None without), and `reason`.
+    """What verl adds to a row's `extra_info`: `score` (the reward), the task's measure (NaN without), and `reason`.
 
     `task` and `settings` are verl's `reward_kwargs`. `ground_truth` may be an item's id; columns such as SAT's story,
     and `split`, stand in `extra_info`. `data_source` and what verl hands over of a reward model are not read.
 
     >>> answer = "\\n".join(f"{k}. {w}" for k, w in enumerate("犬 法律 海 数学 靴 音楽 病気 机 天気 犬".split(), 1))
     >>> compute_score("dat", answer, "", {"index": 0}, noun_checker="jumandic")
-    {'dat': None, 'score': 0.0, 'reason': 'repeated_word'}
+    {'dat': nan, 'score': 0.0, 'reason': 'repeated_word'}
     """
     integration = open_integration(task, **settings)
     (paid,) = integration.pay(
@@ -56,7 +56,7 @@ def compute_scores(
     write it.
 
     >>> compute_scores(["dat"], ["1. 犬"], [""], [{"index": 0}], noun_checker="jumandic")
-    [{'dat': None, 'score': 0.0, 'reason': 'format'}]
+    [{'dat': nan, 'score': 0.0, 'reason': 'format'}]
     """
     integration = open_integration(task, **settings)
     groups = []
@@ -78,7 +78,8 @@ def compute_scores(
 
 def _told(integration: Integration, paid: ScoredCompletion) -> dict[str, Any]:
     return {
-        integration.name: paid.score,  # first: a reward of one's own may be called score
+        # First: a reward of one's own may be called score. None would make objects of a batch's numbers.
+        integration.name: float("nan") if paid.score is None else paid.score,
         # It makes a tensor of all: what has no number is worth nothing here.
         "score": 0.0 if paid.reward is None else paid.reward,
         "reason": paid.reason or "",

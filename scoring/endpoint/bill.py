@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from sozo.data.errors import UserError
-from sozo.data.foreign import quoted
+from sozo.data.foreign import brief, quoted
 from sozo.data.progress import note, say_once
 from sozo.data.record import refuse_link, room
 from sozo.data.settings import Checked, from_validation, setting
@@ -99,7 +99,7 @@ class Budget:
 
     def __init__(self, limit: float | None, spent: float = 0.0) -> None:
         self.limit, self.spent = limit, spent
-        self._reserved, self._under_way = 0.0, 0
+        self._reserved, self._under_way, self._told = 0.0, 0, False
 
     async def reserve(self, most: float) -> bool:
         """Wait until there is room for `most` dollars; False if what is under way cannot make any."""
@@ -116,7 +116,13 @@ class Budget:
         return True
 
     def settle(self, most: float, cost: float) -> None:
-        """What `most` was reserved for has ended, at this cost."""
+        """What `most` was reserved for has ended, at this cost; the first one that cost more is told."""
+        if 0 < most < cost * (1 - 1e-9) and not self._told:
+            self._told = True
+            reckoned = "what its prompt's bytes and its limit on a reply come to"
+            say_once(
+                f"a request cost {cost:.6g} dollars, more than {most:.6g}, {reckoned}: its server counts otherwise"
+            )
         self._under_way -= 1
         # Rounding must not pile up.
         self._reserved = self._reserved - most if self._under_way else 0.0
@@ -167,7 +173,7 @@ class Bill:
             needs = f"the prices of the {payee}'s tokens (0 where nobody is paid) and a limit on its replies"
             raise UserError(f"max_cost needs {needs}; give all of them")
         self.path, self.payee, self.price = path, payee, price
-        self.longest, self.budget = longest, budget
+        self.longest, self.budget = longest, budget or Budget(None)
         self._under_way, self._new = 0, not path.exists()
         self._made = [place for place in path.parents if not place.exists()]
         torn = not self._new and path.read_bytes()[-1:] not in (b"", b"\n")
@@ -178,7 +184,7 @@ class Bill:
     ) -> Some:
         """Send one request and note it; OverBudgetError if it could cost more than is left."""
         most = self._most(body)
-        budget = self.budget or Budget(None)
+        budget = self.budget
         if not await budget.reserve(most or 0.0):
             raise OverBudgetError(budget.used_up)
         request, ended = token_hex(8), Ended.LOST
@@ -290,18 +296,38 @@ _START = b'{"request": "'
 
 
 def read_bills(
-    paths: Iterable[Path], prices: Mapping[str, Price | None] | None = None
+    paths: Iterable[Path],
+    prices: Mapping[str, Price | None] | None = None,
+    *,
+    limited: bool = False,
 ) -> dict[str, Paid]:
-    """What each payee was paid by these files, as far as they exist; `prices` are for what has no cost yet."""
+    """What each payee was paid by these files, as far as they exist; `prices` are for what has no cost yet.
+
+    A UserError for an end of which there is no beginning and, where the cost is `limited`, for a request that may have
+    cost anything.
+    """
     paid = dict[str, Paid]()
     for path in filter(Path.is_file, paths):
         sent, came = dict[str, _Line](), dict[str, _Line]()
         for line in _lines(path):
             (came if line.to is None else sent)[line.request] = line
+        for request, end in came.items():
+            if request not in sent and end.ended != Ended.REFUSED:
+                ends = (
+                    f"says how the request {brief(request)} ended, and not whose it was"
+                )
+                raise UserError(f"{path}: {ends}; restore it, or take another folder")
         for request, line in sent.items():
             payee = str(line.to)
             end = came.get(request) or _Line(request, ended=Ended.LOST)
-            _add(paid.setdefault(payee, Paid()), line, end, (prices or {}).get(payee))
+            took = paid.setdefault(payee, Paid())
+            unknown = took.unknown_cost
+            _add(took, line, end, (prices or {}).get(payee))
+            if limited and took.unknown_cost > unknown and line.most is None:
+                cost = f"nobody knows what the request {brief(request)} cost at most"
+                raise UserError(
+                    f"{path}: {cost}; leave max_cost out, or take another folder"
+                )
     return paid
 
 

@@ -64,7 +64,10 @@ def paid(
         prompts = own.pop("prompts", [f"問い{k // GROUP}" for k in range(STEP)])
         given = texts[start : start + STEP]
         numbers = reward(
-            prompts[: len(given)], given, log_metric=logged.__setitem__, **own
+            prompts=prompts[: len(given)],
+            completions=given,
+            log_metric=logged.__setitem__,
+            **own,
         )
         kept = {key: logged[key] for key in sorted(logged) if "seconds" not in key}
         parts = [list(c.parts) for c in getattr(reward, "last", ())[:GROUP]]

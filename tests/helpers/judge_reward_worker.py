@@ -47,8 +47,8 @@ def main():
         metrics, extra = {}, {}
         try:
             paid = reward(
-                prompts,
-                completions,
+                prompts=prompts,
+                completions=completions,
                 log_metric=metrics.__setitem__,
                 log_extra=extra.__setitem__,
             )

@@ -8,6 +8,7 @@ Run by tests/integrations/run.py in an environment that holds the tool and sozo'
 import asyncio
 import hashlib
 import json
+import math
 import os
 import random
 import sys
@@ -113,7 +114,8 @@ def verl(drawn):
                 [SimpleNamespace(batch=batch, non_tensor_batch=fields)]
             )
             extra = result["reward_extra_info"]
-            yield extra["dat"], extra["reason"] or None, result["reward_score"]
+            score = None if math.isnan(extra["dat"]) else extra["dat"]
+            yield score, extra["reason"] or None, result["reward_score"]
 
     async def collect():
         return [result async for result in run()]
@@ -477,7 +479,9 @@ def by_trl(groups):
     """What the reward pays each, called as TRL does."""
     reward = make_diverse_reward(**DIVERSE)
     return [
-        reward([ASKED] * len(group), [case.answer for case in group])
+        reward(
+            prompts=[ASKED] * len(group), completions=[case.answer for case in group]
+        )
         for group in groups
     ]
 

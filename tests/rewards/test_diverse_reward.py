@@ -36,7 +36,9 @@ def given_quality(completions, quality, **columns):
 def pay(texts, quality=None, prompts=None, **options):
     reward = make_diverse_reward(given_quality, **options)
     quality = [1.0] * len(texts) if quality is None else quality
-    return reward(prompts or ["?"] * len(texts), texts, quality=quality)
+    return reward(
+        prompts=prompts or ["?"] * len(texts), completions=texts, quality=quality
+    )
 
 
 def test_times_and_divide_by_hand():
@@ -386,7 +388,11 @@ def test_two_in_one_training_have_names_of_their_own(tmp_path):
     assert [one.__name__ for one in functions] == ["diverse_reward", "far"]
     metrics = {}
     for one in functions:
-        one.reward(["?"] * 2, ["犬", "犬と猫"], log_metric=metrics.__setitem__)
+        one.reward(
+            prompts=["?"] * 2,
+            completions=["犬", "犬と猫"],
+            log_metric=metrics.__setitem__,
+        )
         for _, shown, _ in one.reward.console:
             assert shown in metrics
     assert metrics["diverse/diversity"] == metrics["far/diversity"] == 1
@@ -431,11 +437,11 @@ def test_a_placebo_deals_what_any_reward_pays_among_usable_answers():
     diverse = make_diverse_reward(quality)
     texts = ["a!", "a!", "bb!", "ccc!", "dddd!", "bad", "?"]
     prompts = ["one"] * 7
-    paid = diverse(prompts, texts)
+    paid = diverse(prompts=prompts, completions=texts)
     dealt = set()
     for seed in range(20):
         placebo = make_placebo(diverse, seed=seed)
-        got = placebo(prompts, texts)
+        got = placebo(prompts=prompts, completions=texts)
         assert got[5:] == paid[5:] == [0.0, None]
         assert sorted(got[:5]) == sorted(paid[:5])
         dealt.add(tuple(got[:5]))
@@ -457,7 +463,9 @@ def test_a_placebo_deals_within_the_answers_to_one_prompt():
     dealt = set()
     for seed in range(40):
         placebo = make_placebo(length, seed=seed)
-        paid = placebo(prompts, texts, log_metric=logged.__setitem__)
+        paid = placebo(
+            prompts=prompts, completions=texts, log_metric=logged.__setitem__
+        )
         assert paid[0:6:2] == [4.0] * 3
         assert sorted(paid[1:6:2]) == [1.0, 2.0, 3.0]
         assert paid[6:] == [5.0, 0.0]
@@ -475,7 +483,7 @@ def test_a_function_of_ones_own_gets_what_the_trainer_hands_over_two_rewards_fur
 
     talk = [[{"role": "assistant", "content": "a"}]] * 2
     placebo = make_placebo(make_diverse_reward(watching))
-    placebo(["?"] * 2, talk, trainer_state="state")
+    placebo(prompts=["?"] * 2, completions=talk, trainer_state="state")
     assert placebo.asked is watching
     assert seen == [("state", talk)]
 

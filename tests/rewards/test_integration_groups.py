@@ -39,7 +39,10 @@ def drawn_and_paid():
     drawn = grouped(200)
     reward = make_diverse_reward(**DIVERSE["reward_args"])
     paid = [
-        reward([ASKED] * len(group), [case.answer for case in group]) for group in drawn
+        reward(
+            prompts=[ASKED] * len(group), completions=[case.answer for case in group]
+        )
+        for group in drawn
     ]
     return drawn, paid
 
@@ -112,7 +115,11 @@ def test_a_quality_of_ones_own_is_shown_one_text_at_every_door():
     )
     reward = make_diverse_reward("own_qualities.said")
     talk = [[{"role": "assistant", "content": text}] for text in texts]
-    assert reward(["?"] * 4, texts) == reward(["?"] * 4, talk) == lengths
+    assert (
+        reward(prompts=["?"] * 4, completions=texts)
+        == reward(prompts=["?"] * 4, completions=talk)
+        == lengths
+    )
     integration = Integration("dat", **own)
     assert [one.reward for one in integration.pay(texts, groups=[0] * 4)] == lengths
     with Running(Integration("dat", **own)) as client:
@@ -260,7 +267,7 @@ def test_a_quality_is_called_with_whole_groups(prompt):
     drawn = [["x" * (1 + k + group % 7) for k in range(10)] for group in range(30)]
     quality = {"quality": "test_integration_groups.beside_mean"}
     reward = make_diverse_reward(**quality)
-    expected = [reward(["?"] * 10, group) for group in drawn]
+    expected = [reward(prompts=["?"] * 10, completions=group) for group in drawn]
     keys = [number for number in range(30) for _ in range(10)]
     prompts = [prompt.format(key) for key in keys]
     integration = Integration("dat", reward=DIVERSE["reward"], reward_args=quality)
@@ -268,7 +275,9 @@ def test_a_quality_is_called_with_whole_groups(prompt):
     assert [one.reward for one in paid] == flat(expected)
     larger = ["x" * (1 + k) for k in range(BATCH + 1)]
     paid = integration.pay(larger, groups=[0] * len(larger))
-    assert [one.reward for one in paid] == reward(["?"] * len(larger), larger)
+    assert [one.reward for one in paid] == reward(
+        prompts=["?"] * len(larger), completions=larger
+    )
 
 
 def test_verl_trains_on_the_reward_whatever_its_name():

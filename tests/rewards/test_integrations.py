@@ -5,6 +5,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
 from documents import ROOT
@@ -124,6 +125,13 @@ def test_each_integration_has_a_history_that_validation_does_not_fill():
     assert integration.pay([third], [{"split": None}])[0].reason == "duplicate"
     integration.restore()
     assert integration.pay([TEN])[0].reason is None
+
+
+def test_verl_s_rows_for_another_reward_are_refused_and_numbers_are_floats():
+    with refused("integration: rows of another source"):
+        verl.compute_score("gsm8k", TEN, "42", {}, **SETTINGS)
+    rows = [verl.compute_score("d", text, "", {}, **SETTINGS) for text in (TEN, "x")]
+    assert np.array([row["dat"] for row in rows]).dtype == float
 
 
 def test_verl_keeps_one_integration_for_equal_settings():

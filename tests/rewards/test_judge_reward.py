@@ -46,8 +46,8 @@ def by_answer(replies, default=None, **how):
 def rewarded(reward, prompts, completions, **columns):
     metrics, extra = {}, {}
     paid = reward(
-        prompts,
-        completions,
+        prompts=prompts,
+        completions=completions,
         log_metric=metrics.__setitem__,
         log_extra=extra.__setitem__,
         **columns,
@@ -96,8 +96,8 @@ def test_the_question_is_the_column_and_the_answer_has_no_reasoning(tmp_path):
         [{"role": "assistant", "content": f"<think>案</think>答え{k}"}] for k in "一二"
     ]
     reward(
-        prompts,
-        completions,
+        prompts=prompts,
+        completions=completions,
         question=["問い一", None],
         completion_ids=[[1], [2]],
         trainer_state=object(),
@@ -152,7 +152,8 @@ def test_an_empty_answer_is_worth_least_and_nobody_is_asked(tmp_path):
     judge = by_answer({"甲": GOOD})
     reward = make_judge_reward(judge=judge, ledger=tmp_path / "j.jsonl")
     assert reward(
-        ["問い"] * 4, ["甲", " \n", "<think>長い案", "<think>案</think>"]
+        prompts=["問い"] * 4,
+        completions=["甲", " \n", "<think>長い案", "<think>案</think>"],
     ) == [3.5, 1.0, 1.0, 1.0]
     assert len(judge.asked) == 1
     assert [one.reason for one in reward.last] == [None, *["empty"] * 3]
@@ -174,12 +175,12 @@ def test_equal_answers_are_judged_once_and_a_run_that_is_killed_pays_nothing_twi
         {"甲": GOOD, "乙": FAIR}.get(answer_in(prompt)) or RuntimeError("killed")
     )
     with pytest.raises(RuntimeError, match="killed"):
-        reward(["問い"] * 5, ["甲", "甲", "乙", "丙", "丁"])
+        reward(prompts=["問い"] * 5, completions=["甲", "甲", "乙", "丙", "丁"])
     assert len(read_judgements(path, (JCQ_V1,))) == 2
     reward.close()  # as the end of the process does
     judge = by_answer({"丙": GOOD, "丁": FAIR})
     reward = make_judge_reward(judge=judge, ledger=path)
-    assert reward(["問い"] * 5, ["甲", "甲", "乙", "丙", "丁"]) == [
+    assert reward(prompts=["問い"] * 5, completions=["甲", "甲", "乙", "丙", "丁"]) == [
         3.5,
         3.5,
         1.5,
@@ -187,7 +188,7 @@ def test_equal_answers_are_judged_once_and_a_run_that_is_killed_pays_nothing_twi
         1.5,
     ]
     assert sorted(map(answer_in, judge.asked)) == ["丁", "丙"]
-    assert reward(["問い"] * 2, ["丁", "甲"]) == [1.5, 3.5]
+    assert reward(prompts=["問い"] * 2, completions=["丁", "甲"]) == [1.5, 3.5]
     assert len(judge.asked) == 2
 
 
@@ -248,7 +249,7 @@ def test_the_benchmarks_questions_are_refused_and_the_trial_questions_are_not(
     reward = make_judge_reward(
         "jcq-v1-guarded-2", judge=judge, ledger=tmp_path / "j.jsonl"
     )
-    assert reward(trial, ["答え"] * 35) == [3.5] * 35
+    assert reward(prompts=trial, completions=["答え"] * 35) == [3.5] * 35
     # The benchmark's own are not in this repository.
     monkeypatch.setattr(
         jcq_task, "held_out", lambda: {fingerprint("箱の使い方を10個。")}
@@ -259,7 +260,7 @@ def test_the_benchmarks_questions_are_refused_and_the_trial_questions_are_not(
         ("?", "箱の使い方を10個。"),
     ):
         with refused("jcq: trains on the benchmark"):
-            reward([prompt], ["答え"], question=[question])
+            reward(prompts=[prompt], completions=["答え"], question=[question])
     assert len(judge.asked) == 35
     items = Jcq().Settings(trial=True)
     Jcq(items).refuse_training(Jcq(items).items())
@@ -280,7 +281,11 @@ def test_a_rubric_of_ones_own(tmp_path):
     reward = make_judge_reward(
         rubric, judge=judge, ledger=tmp_path / "j.jsonl", scale=0.1
     )
-    assert reward(["問い"] * 3, ["甲", "乙", ""]) == [7.0, 10.0, 0.0]
+    assert reward(prompts=["問い"] * 3, completions=["甲", "乙", ""]) == [
+        7.0,
+        10.0,
+        0.0,
+    ]
     assert [
         line.scores for line in read_judgements(tmp_path / "j.jsonl", (rubric,))
     ] == [{"fun": 70}, {"fun": 100}]
@@ -321,7 +326,7 @@ def test_a_judge_that_cannot_be_asked_is_refused(said, how, tmp_path, monkeypatc
 def test_another_runs_ledger_is_refused(tmp_path):
     reward = make_judge_reward(judge=FakeJudge(lambda _: GOOD), ledger=tmp_path / "j")
     with Ledger(tmp_path / "j", ()), refused("judge reward: another judges into it"):
-        reward(["問い"], ["甲"])
+        reward(prompts=["問い"], completions=["甲"])
 
 
 def test_rewards_of_one_run_share_a_ledger(tmp_path):

@@ -176,8 +176,8 @@ def test_a_tasks_measure_is_a_reward(tmp_path):
         ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
     )
     paid = reward(
-        ["?", "?"],
-        [usable, "x"],
+        prompts=["?", "?"],
+        completions=[usable, "x"],
         log_metric=metrics.__setitem__,
         log_extra=columns.__setitem__,
         item=["", ""],
@@ -199,9 +199,9 @@ def test_a_tasks_measure_is_a_reward(tmp_path):
 def test_a_dataset_without_a_tasks_column_is_one_line(monkeypatch):
     monkeypatch.setenv("SOZO_TASKS", "examples.task.Acrostic")
     reward, text = make_task_reward("acrostic"), "さむい朝だった\n空を見あげた"
-    assert reward(["?"], [text], word=["さく"]) == [0.5]
+    assert reward(prompts=["?"], completions=[text], word=["さく"]) == [0.5]
     with refused("task reward: no such column"):
-        reward(["?"], [text], letters=["さく"])
+        reward(prompts=["?"], completions=[text], letters=["さく"])
 
 
 def test_an_offset_lifts_a_usable_answer_above_an_unusable_one():
@@ -215,7 +215,10 @@ def test_an_offset_lifts_a_usable_answer_above_an_unusable_one():
     usable = list_text(
         ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
     )
-    assert reward(["?", "?"], [usable, "x"], item=["", ""]) == [2.0, 0.0]
+    assert reward(prompts=["?", "?"], completions=[usable, "x"], item=["", ""]) == [
+        2.0,
+        0.0,
+    ]
     assert reward.describe()["offset"] == 2.0
 
 
@@ -239,7 +242,7 @@ def test_a_tasks_reward_is_its_own_or_sozos_or_its_first_measure():
     assert reward_options(Silent) is None
     with refused("task reward: worth nothing alone"):
         reward_of(Silent())
-    assert reward_of(Measured(), scale=4.0)(["?"], ["x"]) == [2.0]
+    assert reward_of(Measured(), scale=4.0)(prompts=["?"], completions=["x"]) == [2.0]
     assert reward_options(Generous) == {"bonus"}
     assert reward_of(Generous(), bonus=3.0)(completions=["x"]) == [3.0]
     assert reward_options(Mine) == {"scale", "penalise_duplicates", "seen_as"}
@@ -286,7 +289,10 @@ def test_the_two_hooks_of_a_reward():
         [{"role": "assistant", "content": text}] for text in ("犬", "犬と猫", "")
     ]
     assert reward(
-        ask, answers, place=["a", "b", "c"], completion_ids=[[1], [2], [3]]
+        prompts=ask,
+        completions=answers,
+        place=["a", "b", "c"],
+        completion_ids=[[1], [2], [3]],
     ) == [1.5, 1.5, 0.0]
     assert [c.facts for c in reward.last] == [
         {"place": "a"},
@@ -299,8 +305,12 @@ def test_the_two_hooks_of_a_reward():
 def test_duplicates_answer_the_same_prompt_with_the_same_text():
     reward = Length("length_reward", "length", penalise_duplicates=True)
     reward.among = lambda completions: Reward.among(reward, completions)
-    assert reward(["a", "b", "a"], ["x", "x", "x"]) == [1.0, 1.0, 0.0]
-    assert reward(["b", "b"], ["x", ""]) == [0.0, 0.0]
+    assert reward(prompts=["a", "b", "a"], completions=["x", "x", "x"]) == [
+        1.0,
+        1.0,
+        0.0,
+    ]
+    assert reward(prompts=["b", "b"], completions=["x", ""]) == [0.0, 0.0]
     assert len(reward.seen) == 2
 
 

@@ -130,6 +130,33 @@ def test_what_is_no_bill_is_named_by_its_line(line, tmp_path):
         read([path])
 
 
+SENT = '{"request": "a", "to": "model", "most": null}'
+ENDED = '{"request": "a", "ended": "reply", "cost": 1.0}'
+
+
+@pytest.mark.parametrize(
+    ("row", "lines"),
+    [
+        ("ends alone", [ENDED]),
+        ("an end of another", [SENT, ENDED, ENDED.replace('"a"', '"b"')]),
+        ("cost anything", [SENT]),
+        ("cost anything", [SENT.replace("null", "-5")]),
+    ],
+)
+def test_what_cannot_be_summed_is_refused_under_a_limit(row, lines, tmp_path):
+    path = tmp_path / BILL
+    path.write_text("\n".join(lines) + "\n")
+    with refused(f"bill: {row}"):
+        read([path], limited=True)
+
+
+def test_a_request_that_cost_more_than_its_most_is_told_once(tmp_path, capsys):
+    dear = completion(usage=(2050, 10))
+    with server(lambda _: (200, dear)) as (url, _):
+        asked(url, tmp_path / BILL, times=2)
+    assert says("bill: more than its most", capsys.readouterr().err)
+
+
 @pytest.mark.parametrize("numbers", sent.BILL)
 def test_an_impossible_number_of_a_bill_does_not_count(numbers, tmp_path, capsys):
     say_once.cache_clear()
@@ -262,6 +289,11 @@ def test_a_budget_is_for_model_and_judge_and_for_all_commands(sozo, tmp_path):
         assert again.exit_code == 3
         paid = read([tmp_path / "out/m/jcq" / BILL])
         assert 0.015 < sum(each.cost_at_most for each in paid.values()) <= 0.02
+        (tmp_path / "out/m/jcq" / BILL).rename(tmp_path / BILL)
+        unbilled = sozo(*command(url, *PRICES, "--max-cost", "10"))
+        assert unbilled.exit_code == 2
+        assert says("bill: a budget beside answers without one", unbilled.output)
+        (tmp_path / BILL).rename(tmp_path / "out/m/jcq" / BILL)
         done = sozo(*command(url, *PRICES, "--max-cost", "10"))
     assert done.exit_code == 0, done.output
     bill = json.loads((tmp_path / "out/m/jcq/metrics.json").read_text())["bill"]

@@ -162,10 +162,11 @@ def test_nothing_in_common(by_hand, tmp_path):
 def test_what_is_paid_is_the_distance_to_the_others(by_hand):
     reward = reward_of(by_hand)
     paid = reward(
-        ["p"] * 5, [A, "申し訳ありませんが、できません。" * 6, B, "短い。", C]
+        prompts=["p"] * 5,
+        completions=[A, "申し訳ありませんが、できません。" * 6, B, "短い。", C],
     )
     assert paid == pytest.approx([0.7, 0, 0.3, 0, 0.6])
-    assert reward(["p", "q", "p"], [A, B, A]) == pytest.approx(
+    assert reward(prompts=["p", "q", "p"], completions=[A, B, A]) == pytest.approx(
         [0, 0, 0]
     )  # the same twice, and one alone
 

@@ -47,7 +47,9 @@ def paid(reward, titles, prompts=None, **columns):
     metrics = {}
     prompts = prompts or [PATENT] * len(titles)
     ideas = [idea(title) if title else "よい枕" for title in titles]
-    return reward(prompts, ideas, log_metric=metrics.__setitem__, **columns), metrics
+    return reward(
+        prompts=prompts, completions=ideas, log_metric=metrics.__setitem__, **columns
+    ), metrics
 
 
 def make(folder, judge, **options):

@@ -154,23 +154,29 @@ def test_a_reward_pays_each_its_share():
     pairs = [(PROMPTS[item], text) for item, own in TEXTS.items() for text in own]
     random.Random(0).shuffle(pairs)
     prompts, texts = zip(*pairs, strict=True)
-    paid = dict(zip(pairs, reward(list(prompts), list(texts)), strict=True))
+    paid = dict(
+        zip(pairs, reward(prompts=list(prompts), completions=list(texts)), strict=True)
+    )
     for item, own in TEXTS.items():
         assert [paid[PROMPTS[item], text] for text in own] == [
             2 * (share or 0) for share in SHARES[item]
         ]
     logged = {}
-    reward([PROMPTS["c"]] * 3, TEXTS["c"], log_metric=logged.__setitem__)
+    reward(
+        prompts=[PROMPTS["c"]] * 3,
+        completions=TEXTS["c"],
+        log_metric=logged.__setitem__,
+    )
     assert logged["spread/usable"] == pytest.approx(2 / 3)
     assert logged["spread/score"] == 2
-    assert reward([], []) == []
+    assert reward(prompts=[], completions=[]) == []
 
 
 def test_less_is_better_is_paid_as_the_distance_from_the_worst():
     class Alike(Spread):
         measures = (Measure("spread", together=True, better=-1, scale=(0, 10)),)
 
-    assert reward_of(Alike())(["?"] * 3, TEXTS["a"]) == [6, 7, 5]
+    assert reward_of(Alike())(prompts=["?"] * 3, completions=TEXTS["a"]) == [6, 7, 5]
 
 
 def test_while_training_an_item_is_asked_as_often():

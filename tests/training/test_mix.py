@@ -276,5 +276,7 @@ def test_a_completion_that_nobody_pays_for_ends_the_run(monkeypatch):
     trainer.state = SimpleNamespace(global_step=4)
     with refused("rewards: nobody pays"):
         trainer._calculate_rewards()
-    assert reward(["?"], ["x"]) == [None]  # a judgement that failed says why
+    assert reward(prompts=["?"], completions=["x"]) == [
+        None
+    ]  # a judgement that failed says why
     assert trainer._calculate_rewards() is paid

@@ -140,7 +140,7 @@ def test_two_processes_pay_a_mix_as_one_does(parrot, tmp_path, monkeypatch):
                 [row["prompt"] for row in mine],
             )
             assert [row[name] for row in mine] == pytest.approx(
-                reward(asked, texts), rel=1e-6
+                reward(prompts=asked, completions=texts), rel=1e-6
             )
             assert [row[f"{name}/duplicate"] for row in mine] == [
                 c.duplicate for c in reward.last

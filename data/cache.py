@@ -11,9 +11,6 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.record import write_whole
 
-_OTHER = (
-    "name one that can be, where this one is named (embedding_cache), or by SOZO_CACHE"
-)
 NO_CACHE = Path("none")  # instead of a cache's folder: nothing is kept
 
 
@@ -32,12 +29,16 @@ def make_cache(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(
-            f"{folder}: cannot be written ({error.strerror}); {_OTHER}"
-        ) from error
+        raise _unwritable(folder, f" ({error.strerror})") from error
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise UserError(f"{folder}: cannot be written; {_OTHER}")
+        raise _unwritable(folder)
     return folder
+
+
+def _unwritable(folder: Path, why: str = "") -> UserError:
+    ours = folder.is_relative_to(cache_home())
+    remedy = "set SOZO_CACHE to" if ours else "name as embedding_cache"
+    return UserError(f"{folder}: cannot be written{why}; {remedy} a folder that can be")
 
 
 def vector_folder() -> Path:

@@ -127,6 +127,7 @@ _OTHERS = {
     "kl_coef": "beta",
     "lora_rank": "lora_r",
     "lora_target": "lora_target_modules",
+    "model": "model_name_or_path",
     "model_name": "model_name_or_path",
     "base_model": "model_name_or_path",
     "lr": "learning_rate",

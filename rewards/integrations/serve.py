@@ -468,7 +468,10 @@ async def _deliver(reply: bytes, client: asyncio.Future, send: Send) -> None:
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:
     if isinstance(error, HTTPException):
-        return JSONResponse({"error": error.detail}, error.status_code, error.headers)
+        detail = error.detail
+        if error.status_code in (404, 405):
+            detail = f"{detail}: there are POST /score, POST /reset and GET /health"
+        return JSONResponse({"error": detail}, error.status_code, error.headers)
     if isinstance(error, JournalError):
         _LOG.error("%s", error)
         return JSONResponse(

@@ -444,6 +444,9 @@ class Endpoint:
         detail = error if isinstance(error, dict) else {"message": error}
         message = detail.get("message") or text.decode(errors="replace")
         said = message if isinstance(message, str) else quoted(message)
+        metadata = detail.get("metadata")  # of who passes on another server's error
+        if isinstance(metadata, dict) and (raw := metadata.get("raw")):
+            said = f"{said}: {raw}"
         line = self._line(f"HTTP {status}: {said}")
         if status in (404, 405):
             there = urlsplit(request_url(self.url, path)).path

@@ -2,7 +2,8 @@
 
 import pytest
 
-from sozo.data.cache import kept
+from sentences import refused
+from sozo.data.cache import kept, make_cache
 
 
 @pytest.fixture
@@ -41,3 +42,11 @@ def test_where_nothing_can_be_kept_it_is_made_each_time(make, tmp_path, monkeypa
     monkeypatch.setenv("SOZO_CACHE", str(tmp_path / "file"))
     assert kept("rows", b"one", make) == {"犬": 1}
     assert kept("rows", b"one", make) == {"犬": 2}
+
+
+@pytest.mark.parametrize("name", ["home", "other"])
+def test_where_nothing_can_be_written_the_way_out_is_said(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOZO_CACHE", str(tmp_path / "home"))
+    (tmp_path / name).write_text("no folder")
+    with refused(f"cache: {name}"):
+        make_cache(tmp_path / name / "vectors")

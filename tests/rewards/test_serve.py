@@ -88,7 +88,9 @@ def test_what_is_no_json_or_too_large_is_refused(client):
         assert reply.status_code == status
         assert says(said, reply.json()["error"])
     assert client.post("/reset", content="{}", headers=text).status_code == 415
-    assert client.get("/nosuch").status_code == 404
+    missed = client.post("/")
+    assert missed.status_code == 404
+    assert says("serve: no such path", missed.json()["error"])
     assert client.get("/score").status_code == 405
 
 

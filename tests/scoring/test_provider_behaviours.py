@@ -223,6 +223,13 @@ TABLE = {
     ),
     "too slow": (JUDGE, slow, {"api_error": 3}),
     "echoes the prompt": (JUDGE, echo, {"unparseable": 3}),
+    "another server's error within one": (
+        JUDGE,
+        then(
+            error(402, "Provider error", metadata={"raw": "quota\x1b of " + "x" * 999})
+        ),
+        None,
+    ),
     "terminal codes in an error": (JUDGE, then(error(401, "\x1b[2Jbad\x07 key")), None),
     "writer: empty choices": (WRITER, then(ok(), body_of(choices=[])), ["", ""]),
     "writer: another model's name at each reply": (

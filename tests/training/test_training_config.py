@@ -233,6 +233,8 @@ def test_a_file_without_settings(text, tmp_path):
         "--lerning-rate=3",
         "--see 3",  # an abbreviation is an unknown setting too
         "stray",
+        "learning_rate=0.0003",  # as a sweep of W&B writes it
+        "--model tiny",
         "--learning_rate",
         "--report_to wanbd",
         "--num_generations 7 --completions_per_step 64",

@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from threading import Event, Thread
 
@@ -80,13 +79,9 @@ def _file_sha256(path: Path) -> str:
     if facts.st_size < _LARGE:
         return _digest(path)
     # No program can set the time of the last change of a file's content or name.
-    written = facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
-    return _kept_sha256(path.resolve(), facts.st_dev, facts.st_ino, *written)
-
-
-@cache
-def _kept_sha256(path: Path, *facts: int) -> str:
-    return str(kept("sha256", f"{path} {facts}".encode(), lambda: _digest(path)))
+    written = facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
+    key = f"{path.resolve()} {written}"
+    return str(kept("sha256", key.encode(), lambda: _digest(path)))
 
 
 def checkpoints(output: Path) -> list[Path]:

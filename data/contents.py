@@ -30,7 +30,7 @@ def kind_of(path: Path) -> str:
     if not path.is_file():
         return ""
     with path.open("rb") as file:
-        head = file.read(max(map(len, _KINDS)))
+        head = file.read(32)
     return next((kind for mark, kind in _KINDS.items() if head.startswith(mark)), "")
 
 

@@ -146,6 +146,8 @@ def hint(name: str, known: Iterable[str], otherwise: str = "") -> str:
     known = list(known)
     if (ours := _OTHERS.get(name)) in known:
         return f" (here it is {ours})"
+    if name in known:  # without its dashes
+        return f" (write --{name})"
     if name in _NOT_HERE:
         return f" ({_NOT_HERE[name]})"
     close = difflib.get_close_matches(name, known, 1)

@@ -11,7 +11,7 @@ import typer
 
 import sozo
 from sozo.data.errors import UserError, one_line_errors
-from sozo.data.joined import COMMANDS, added, left_out
+from sozo.data.joined import COMMANDS, added
 from sozo.data.sheet import KINDS
 from sozo.data.study_folder import StudyFolder
 from sozo.eval.answered import by_judges, judged_by
@@ -527,15 +527,8 @@ def make_app() -> typer.Typer:
     for command in (report, answers, compare):
         add_command(app, command.__name__, with_flags(command))
     taken = ["score", "serve", *(str(each.name) for each in app.registered_commands)]
-    for name, (package, command) in added(COMMANDS, taken).items():
-        try:
-            alone = typer.Typer()
-            add_command(alone, name, with_flags(command))
-            typer.main.get_command(alone)
-        except Exception as error:  # whatever another package calls a command
-            left_out(COMMANDS, name, f"{package} brings no command ({error})")
-        else:
-            add_command(app, name, with_flags(command))
+    for name, (_, command) in added(COMMANDS, taken).items():
+        add_command(app, name, with_flags(command))
     return app
 
 

@@ -150,13 +150,6 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
             places_of = {other.written_at for other in known.runs.values()} | {
                 run.written_at
             }
-            if prefix is None and any(
-                _differ(run.weights, other.weights) for other in known.runs.values()
-            ):
-                others = next(iter(known.runs.values())).folder
-                raise UserError(
-                    f"{name} had other weights in {others} than in {run.folder}; run it anew, or name the folders: NAME=DIR"
-                )
             if prefix is None and len(places_of - {None}) > 1:
                 servers = " and ".join(sorted(filter(None, places_of)))
                 raise UserError(
@@ -167,11 +160,6 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
                 known, runs={**known.runs, key: replace(run, study=model.study)}
             )
     return tuple(models.values())
-
-
-def _differ(one: Sequence[Any], other: Sequence[Any]) -> bool:
-    """Whether two runs know different weights; of what one of them does not know nothing follows."""
-    return any(a and b and a != b for a, b in zip(one, other, strict=True))
 
 
 def _order(name: str) -> tuple[int, list[Any]]:

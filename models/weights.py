@@ -256,10 +256,6 @@ def _adapter_config(path: str) -> Any:
         raise UserError(
             f"{path}: {ADAPTER_FILE} names no base model; name it there as base_model_name_or_path"
         )
-    if is_adapter(config.base_model_name_or_path):
-        raise UserError(
-            f"{path}: its base {config.base_model_name_or_path} is an adapter, too; name a whole model, with that one merged"
-        )
     return config
 
 

@@ -234,9 +234,10 @@ class RunResult:
 
     @property
     def written_at(self) -> str | None:
-        """The server that wrote the answers, and what it called the model; None where no server did, or none knows."""
+        """The server that wrote the answers and what it called the model, or by which weights; None where none knows."""
         decoder = self.loaded.get("decoder") or {}
-        names = [decoder.get("server"), decoder.get("reply_model")]
+        weights = (f"weights {digest[:8]}" for digest in self.weights if digest)
+        names = [decoder.get("server"), decoder.get("reply_model"), *weights]
         return " ".join(name for name in names if name) or None
 
     @cached_property

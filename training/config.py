@@ -99,10 +99,9 @@ def _checked_parser(
     unknown += [word for word in stray if word.startswith("--")] or stray
     if unknown:
         known = [action.dest for action in parser._actions]
-        names = [_named(word) for word in unknown]
-        for word in stray:
-            if not word.startswith("--") and _named(word) in known:
-                raise UserError(f"{word}: a flag begins with --: --{word.lstrip('-')}")
+        names = [
+            word.lstrip("-").partition("=")[0].replace("-", "_") for word in unknown
+        ]
         if instead := ours(names, known):
             raise UserError(instead)
         raise UserError(
@@ -120,11 +119,6 @@ def _checked_parser(
     if lora and not values.get("use_peft", True):
         raise UserError(f"{lora} does nothing without --use_peft true; set both")
     return parser, flags, values
-
-
-def _named(word: str) -> str:
-    """The setting that a word of the command line names."""
-    return word.lstrip("-").partition("=")[0].replace("-", "_")
 
 
 def _check_kinds(where: str, groups: Sequence[type], values: Mapping[str, Any]) -> None:

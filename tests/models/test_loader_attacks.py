@@ -248,13 +248,6 @@ NO_MODELS = {
             json.dumps({"peft_type": "LORA", "scaling_rule": 3})
         ),
     ),
-    "an adapter of an adapter": (
-        "b",
-        lambda root: (
-            shutil.copytree(root / "a", root / "b"),
-            reconfigure(root / "b", base_model_name_or_path=str(root / "a")),
-        ),
-    ),
     "a pointer of Git LFS": (
         "base",
         lambda root: (root / "base" / WEIGHTS).write_bytes(POINTER),

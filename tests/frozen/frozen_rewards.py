@@ -180,7 +180,8 @@ def doors(folder: Path) -> Mapping[str, Any]:
                 by_openrlhf[key][k] for key in ("rewards", "scores", "reasons")
             ],
             "http": [by_http[key][k] for key in ("rewards", "scores", "reasons")],
-            "verl": by_verl,
+            # JSON has no NaN.
+            "verl": {k: None if v != v else v for k, v in by_verl.items()},
             "lm_eval": lm_eval.process_results(doc, [case.output]),
         }
     return values

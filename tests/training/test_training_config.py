@@ -540,6 +540,7 @@ def test_a_hub_models_revision_is_recorded_as_the_commit_that_was_loaded(
     model = ModelConfig(model_name_or_path="org/model", model_revision=None)
     assert pin_revision(model) == model.model_revision == "0a1b2c"
     assert asked == [("org/model", None)]
+    (tmp_path / "config.json").write_text("{}")
     for local in (str(tmp_path), "tiny"):
         model = ModelConfig(model_name_or_path=local)
         assert pin_revision(model) is None

@@ -53,7 +53,7 @@ def _unfit(task: Any) -> str | None:
     """Why this cannot be a task, wherever it comes from; None if it can."""
     if not (isinstance(task, type) and issubclass(task, Task)):
         return "which is no subclass of sozo.tasks.task.Task"
-    if isinstance(getattr(task, "name", None), str) and getattr(task, "measures", ()):
+    if isinstance(getattr(task, "name", None), str) and getattr(task, "measures", None):
         return None
     return "which has no name or no measures"
 

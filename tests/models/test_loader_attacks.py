@@ -22,6 +22,7 @@ from fakes import AXES, list_text
 from grpo_runs import recipe, run
 from scripted_grpo import tiny_llama
 from sentences import refused, says
+from sozo.data.checkpoints import model_digests
 from sozo.data.errors import UserError
 from sozo.data.schema import write_columns
 from sozo.models.model_support import template_of
@@ -626,5 +627,7 @@ def test_a_local_judge_of_a_broken_model_is_refused(broken, tmp_path):
         judge_max_tokens=8,
     )
     judge = make_judge(settings)
+    known = model_digests(broken / "renamed")  # every judgement's key has them
+    assert known.items() <= judge.parameters.items()
     with refused("weights: the judge's adapter does not fit"):
         judge._reply(["評価"])

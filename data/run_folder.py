@@ -231,7 +231,7 @@ class RunFolder:
         model = Path(config.get("model_folder") or "")
         if loaded.get("model_sha256") and model.is_dir():
             now = model_digests(model)
-            known = {name: now[name] for name in now.keys() & loaded.keys()}
+            known = {name: now[name] for name in now if now[name] and name in loaded}
             self._compare("loaded", loaded | known)
 
     def start(self, loaded: dict[str, Any], facts: dict[str, Any]) -> None:

@@ -181,20 +181,34 @@ def test_a_reply_says_what_it_is_of_and_a_change_is_told(capsys):
     assert says("client: replies come from another", capsys.readouterr().err)
 
 
-def test_runs_of_two_servers_are_one_model_only_if_somebody_says_so(tmp_path):
+ONE = {"decoder": {"server": "http://one/v1", "reply_model": "m"}}
+TWO = {"decoder": {"server": "http://two/v1", "reply_model": "m"}}
+WEIGHTS = {"model_sha256": "a" * 64, "base_sha256": "b" * 64}
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "row"),
+    [
+        (ONE, TWO, "two servers"),
+        (WEIGHTS, WEIGHTS | {"base_sha256": "c" * 64}, "two bases"),
+    ],
+)
+def test_runs_of_two_servers_are_one_model_only_if_somebody_says_so(
+    one, two, row, tmp_path
+):
     def run(name, where, num_usable):
         folder = RunFolder(tmp_path / name, {"task": "dat", "num_usable": num_usable})
-        folder.start({"decoder": {"server": where, "reply_model": "m"}}, {})
+        folder.start(where, {})
         folder.finish(
             find_evaluated([str(template)])[0].run("dat").metrics
             | {"trials": num_usable}
         )
 
     template = given_dat(tmp_path / "template", "m", 0.8)
-    run("one", "http://one/v1", 10)
-    run("two", "http://two/v1", None)
+    run("one", one, 10)
+    run("two", two, None)
     places = [str(tmp_path / name) for name in ("one", "two")]
-    with refused("evaluated: one name, two servers"):
+    with refused(f"evaluated: one name, {row}"):
         find_evaluated(places)
     [model] = find_evaluated([f"m={place}" for place in places])
     assert len(model.runs) == 2

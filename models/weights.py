@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.checkpoints import record_of
+from sozo.data.contents import refuse_other
 from sozo.data.errors import UserError, one_line_errors
 from sozo.data.record import read_json, room, whole_folder
 from sozo.data.whole_models import misfit, whole_models
@@ -54,6 +55,9 @@ def is_adapter(folder: str) -> bool:
 def check_model(name: str) -> None:
     """Refuse a folder that does not exist or holds no model; a hub id is not looked up."""
     folder = Path(name)
+    for path in (folder, *folder.glob("*.safetensors"), *folder.glob("*.json")):
+        if path.is_file():
+            refuse_other(path)
     if tiny_seed(name) is not None or is_model(folder):
         return
     if folder.is_dir():

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -39,6 +40,12 @@ _NO_WORD = re.compile(
 _NASHI = re.compile(r"なし|ナシ")  # nothing, or a pear
 NOTHING = re.compile(
     rf"[\W_ー]*+([0-9]+(\.[0-9]*)?)?|{_NASHI.pattern}|{_NO_WORD.pattern}", re.IGNORECASE
+)
+# A number or a date; what asks for an answer, and gives none.
+_FIGURES = re.compile(r"[\d\W_]*\d[\d\W_]*")
+_ASKS = re.compile(
+    r"(下|くだ)さい|(書|か)いて|please|\b(enter|write|type|list)\b.*\b(words?|nouns?)\b",
+    re.IGNORECASE,
 )
 _MACHINES = re.compile(
     r"<br\s*/?>|_x000D_\n?", re.IGNORECASE
@@ -176,21 +183,26 @@ def read_written(
 
     sheet, named = sheet.answers(), named or {}
     columns, unread = _columns(sheet, language)
-    participant = _column_of(sheet, "participant", named, language)
+    participant = _participant(sheet, named, language)
+    if participant is None or not columns:
+        _check_headings(sheet)
+    if "header_rows" not in named:
+        _refuse_heading(sheet, participant, columns)
     trial = _column_of(sheet, "trial", named, language)
     group = _column_of(sheet, "group", named, language)
     if participant is None:
-        _check_headings(sheet)
         way = "name it by --participant COLUMN, or add a column participant if each row is a person"
         raise sheet.wrong(f"no column is known to say who wrote a list; {way}")
     if not columns:
-        _check_headings(sheet)
-        raise sheet.wrong("no column answer (or word1 to word10)")
+        for _, own in sheet.sets():
+            if len(own) != NUM_WORDS and _lists([*own.values()], language):
+                raise sheet.wrong(
+                    f"a list is ten words, and {_called([*own.values()])} are {len(own)} columns; call ten of them word1 to word10"
+                )
+        raise sheet.wrong(
+            "no column answer (or word1 to word10), and no other one holds lists; call the ten columns of a list so, or the one with all ten words"
+        )
     asked, nothing = brief(str(participant.name)), participant.str[:0]
-    if sheet.path.is_dir() and "participant" not in named:
-        # Another file may call participants otherwise.
-        for other in sheet.columns(*_KNOWN["participant"]):
-            participant = participant.where(participant != "", other)
     if trial is None or trial.name == participant.name:
         trial = nothing.rename("")
     of = nothing if "group" not in named or group is None else _as_one(group)
@@ -216,6 +228,11 @@ def read_written(
     unwritten = unwritten.difference(joined, sort=False)
     lists = lists[filled]
     lists.attrs["several"] = len(parts) > 1
+    consent = {
+        brief(str(column.name)): column.replace("", "-").value_counts()
+        for column in sheet.columns(*_KNOWN["consent"])
+        if column.any() and str(column.name) not in columns
+    }
     _refuse_wrong(sheet, lists, asked, trial)
     spelled = (participant + " = " + who)[(participant != who) & (who != "")]
     alike = lists["participant"].drop_duplicates()
@@ -233,6 +250,7 @@ def read_written(
         else "",
         "unwritten": unwritten.unique().tolist(),
         "joined": joined.unique(),
+        "consent": consent,
         "spellings": spelled.unique().tolist(),
         "alike": [*zip(alike, alike.index, strict=True)],
         "made": [cell for cell in made if cell[1] in lists.index],
@@ -337,6 +355,54 @@ def _number(name: str) -> str:
     return re.sub(r"(?<![0-9])0+(?=[0-9])|[番号]+$", "", nfkc(name).casefold())
 
 
+def _refuse_heading(
+    sheet: Sheet,
+    participant: "pd.Series | None",
+    columns: Mapping[str, list["pd.Series"]],
+) -> None:
+    """UserError where the first row of a file is no person but a second heading.
+
+    It says who is asked for, or asks for words, or has words in most columns in which all others have numbers.
+    """
+    for _, own in sheet.cells.groupby(sheet.cells.index.map(_file), sort=False):
+        row, first = own.index[0], own.iloc[0].tolist()
+        who = first if participant is None else [participant[row]]
+        lists = [cells[row] for ten in columns.values() for cells in ten]
+        figures = own.map(_FIGURES.fullmatch).notna().to_numpy()
+        alike = figures[0, figures[1:].all(axis=0) & (own.iloc[0] != "").to_numpy()]
+        if (
+            any(
+                re.search(one, plain(cell))
+                for cell in who
+                for one in _KNOWN["participant"]
+            )
+            or any(map(_ASKS.search, lists or first))
+            or (len(own) > 2 and 2 * alike.sum() < len(alike))
+        ):
+            shown = brief(" | ".join(filter(None, first)))
+            raise sheet.wrong(
+                f"is a second heading and no person ({shown}); say how many rows are headings by --header-rows N, or 1 if a person wrote it",
+                row,
+            )
+
+
+def only(sheet: Sheet, wish: str, language: str, named: Mapping[str, str]) -> Sheet:
+    """The headings and the rows that have the value in a column, as `COLUMN=VALUE` says; a blank has its participant's."""
+    answers = sheet.answers()
+    name, _, value = wish.partition("=")
+    column = _as_one(_named(answers, name))
+    of = _participant(answers, named, language)
+    filled = column.where(column != "")
+    if of is not None:
+        filled = filled.fillna(filled.groupby(_as_one(of)).transform("first"))
+    kept = filled.map(_folded, na_action="ignore") == _folded(value)
+    if not value or not kept.any():
+        there = brief(", ".join(filled.dropna().unique()))
+        raise sheet.wrong(f"no row has {brief(wish)}; the column holds: {there}")
+    left = kept.index[~kept]
+    return replace(sheet, cells=sheet.cells.drop(index=left))
+
+
 def _check_headings(sheet: Sheet) -> None:
     """UserError where the first row is a title above the headings, or one question above ten columns."""
     empty = sum(not heading.strip() for heading in sheet.cells.columns)
@@ -373,10 +439,28 @@ def _column_of(
     return None
 
 
+def _participant(
+    sheet: Sheet, named: Mapping[str, str], language: str
+) -> "pd.Series | None":
+    """Who wrote each row; in a folder another file may call participants otherwise."""
+    participant = _column_of(sheet, "participant", named, language)
+    if participant is not None and sheet.path.is_dir() and "participant" not in named:
+        for other in sheet.columns(*_KNOWN["participant"]):
+            participant = participant.where(participant != "", other)
+    return participant
+
+
+def _folded(cell: str) -> str:
+    return "".join(nfkc(cell).casefold().split())
+
+
 def _as_one(column: "pd.Series") -> "pd.Series":
-    """Each cell as the first one was written that differs from it by width, case and blanks alone."""
-    same = column.map(lambda cell: "".join(nfkc(cell).casefold().split()))
-    return column.groupby(same).transform("first")
+    """Each cell as the first one was written that differs from it by width, case and blanks alone; 7 of 7.0.
+
+    A spreadsheet makes 7.0 of 7. 007 is another one: a spreadsheet would have made 7 of all such.
+    """
+    whole = column.str.replace(r"^([0-9]+)\.0+$", r"\1", regex=True)
+    return whole.groupby(whole.map(_folded)).transform("first")
 
 
 def _columns(
@@ -420,8 +504,11 @@ def _columns(
     for one in found or holding:
         name = _called(one)
         lists[f"{name} (again)" if name in lists else name] = one
-    unread = sorted({name for name, n in counts.items() if n} - lists.keys())
-    return lists, unread
+    unread = {name for name, n in counts.items() if n} - lists.keys()
+    for _, own in sets:
+        if (ten := _ten(own)) and _called(ten) in lists:
+            unread |= {_called([own[k]]) for k in own if k > NUM_WORDS}
+    return lists, sorted(unread)
 
 
 def _called(columns: list["pd.Series"]) -> str:

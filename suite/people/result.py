@@ -16,7 +16,7 @@ from sozo.scoring.statistics.reliability import cronbach_alpha
 from sozo.scoring.table import Cell, Content, Table, tabulate
 from sozo.scoring.translatable import Translatable
 from sozo.suite.people.designs import compared
-from sozo.suite.people.lists import TEXTS, correlates, read_written
+from sozo.suite.people.lists import TEXTS, correlates, only, read_written
 from sozo.suite.people.messages import in_japanese
 from sozo.suite.people.prose import Both, design_tables, how_made, prose
 from sozo.suite.people.scores import percentiles, score_written
@@ -58,7 +58,7 @@ def score_sheet(
     path: Path,
     norms: Path | None,
     japanese: Callable[[str], str],
-    named: Mapping[str, str] | None = None,
+    named: Mapping[str, Any] | None = None,
     correlated: Sequence[str] = (),
 ) -> PeopleScored:
     """The lists of a spreadsheet, scored; percentiles are among the scores of the spreadsheet `norms`.
@@ -67,7 +67,10 @@ def score_sheet(
     the "norms_scale" of norms that have no column for it; `correlated` are columns whose numbers scores are held against.
     """
     named = named or {}
-    sheet = read_sheet(path, named.get("sheet"))
+    sheet = read_sheet(path, named.get("sheet"), named.get("header_rows"))
+    rows = sheet.cells.index
+    if wish := named.get("only"):
+        sheet = only(sheet, wish, task.settings.language, named)
     own = read_sheet(norms) if norms else None
     lists = read_written(sheet, task.settings.language, named)
     values = correlates(sheet, correlated, lists.attrs["who"])
@@ -119,7 +122,8 @@ def score_sheet(
     summary = [_summary(rule, results, prefix, score) for rule, prefix in rules.items()]
     notes = [_times(lists, results), _both("by", **facts), _both("nouns", **facts)]
     notes += added
-    notes += _notes(sheet.cells.index, lists, results, language)
+    left = rows.difference(sheet.cells.index, sort=False)
+    notes += _notes(sheet, left, wish, lists, results, language)
     notes += _lacking(values, lists["participant"])
     design = compared(results, lists["group"], score, values)
     alpha = summary[0][_ALPHA_NAME]
@@ -240,24 +244,44 @@ def _times(lists: "pd.DataFrame", results: "pd.DataFrame") -> tuple[str, str]:
 
 
 def _notes(
-    rows: "pd.Index", lists: "pd.DataFrame", results: "pd.DataFrame", language: str
+    sheet: Sheet,
+    left: "pd.Index",
+    wish: str | None,
+    lists: "pd.DataFrame",
+    results: "pd.DataFrame",
+    language: str,
 ) -> list[tuple[str, str]]:
-    """What of the sheet was read as lists, and what looks as if it was read wrongly."""
+    """What of the sheet was read as lists, and what looks as if it was read wrongly; `left` are rows without the wish."""
     unwritten, spellings = lists.attrs["unwritten"], lists.attrs["spellings"]
     joined = lists.attrs["joined"]
-    left_out = rows.difference(lists.index).difference(unwritten).difference(joined)
+    left_out = sheet.answers().cells.index.difference(lists.index)
+    left_out = left_out.difference(unwritten).difference(joined)
     notes = [_both("columns", columns=lists.attrs["columns"])]
     if unread := lists.attrs["unread"]:
         notes.append(_both("unread", columns=unread))
-    for name, own in {"left_out": left_out, "unwritten": unwritten}.items():
+    for name, pairs in {"passed": sheet.passed, "headings": sheet.headings}.items():
+        if pairs:
+            names = _first([f"{own} ({why})" for own, why in pairs])
+            names_ja = [f"{_row_ja(own)}（{in_japanese(why)}）" for own, why in pairs]
+            notes.append(_both(name, names=names, names_ja=_first(names_ja)))
+    if n := sheet.trimmed:
+        notes.append(_both("trimmed", n=n))
+    for column, counts in lists.attrs["consent"].items():
+        values = _first([f"{value}: {n:,}" for value, n in counts.items()])
+        values_ja = _first([f"{value}、{n:,}行" for value, n in counts.items()])
+        notes.append(
+            _both("consent", column=column, values=values, values_ja=values_ja)
+        )
+    for name, own in {
+        "only": left,
+        "joined": joined,
+        "left_out": left_out,
+        "unwritten": unwritten,
+    }.items():
         if n := len(own):
-            rows_ja = _first(
-                [re.sub(r"^(\d+) of (.+)$", r"\2の\1", str(row)) for row in own]
-            )
-            count = _count(n, "row")
-            notes.append(
-                _both(name, count=count, rows=_first(own), rows_ja=rows_ja, n=n)
-            )
+            count, rows_ja = _count(n, "row"), _first([*map(_row_ja, own)])
+            facts = {"count": count, "rows": _first(own), "rows_ja": rows_ja}
+            notes.append(_both(name, **facts, n=n, only=wish))
     most, times = lists["participant"].value_counts().max(), lists["trial"].nunique()
     if most < times:
         column = lists.attrs["trial"]
@@ -283,6 +307,11 @@ def _notes(
     ):
         notes.append(_both("english_words"))
     return notes
+
+
+def _row_ja(row: object) -> str:
+    """A row as Japanese calls it: a.csvの2 of "2 of a.csv"."""
+    return re.sub(r"^(\d+) of (.+)$", r"\2の\1", str(row))
 
 
 def _lacking(values: "pd.DataFrame", wrote: "pd.Series") -> list[tuple[str, str]]:

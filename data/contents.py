@@ -8,16 +8,14 @@ from pathlib import Path
 from sozo.data.errors import UserError
 
 # What a file is that is given for another one, by its first bytes, and what to do with it. GGUF's version and UTF-16
-# without a mark are looked at since a text may begin with the letters.
+# without a mark are looked at since a text may begin with such letters.
 _FIRST_BYTES = {
     rb"\$FL[23]@\(#\)": "is an SPSS file; save it in SPSS as CSV in UTF-8",
-    rb"PK\x03\x04": "is a zip archive, or an Excel file of another name; unpack it, or call it .xlsx",
-    rb"\xd0\xcf\x11\xe0": "is a file of an old Office, or one with a password; save it as .xlsx without one",
-    rb"%PDF-": "is a PDF; give the table from which it was made",
-    rb"\x1f\x8b\x08": "is packed by gzip; unpack it",
-    rb"\xff\xfe|\xfe\xff|(?:[\t\r\n -~]\0){4}|(?:\0[\t\r\n -~]){4}": "is in UTF-16; save it as UTF-8",
+    rb"PK\x03\x04": "is a zip archive, as .xlsx, .ods and .numbers are; unpack it, call it .xlsx, or save it as CSV UTF-8",
+    rb"\xd0\xcf\x11\xe0": "is of an old Office, or has a password; save it as .xlsx without one",
+    rb"\xff\xfe|\xfe\xff|([\t-~]\0){4}|(\0[\t-~]){4}": "is in UTF-16; save it as UTF-8",
     rb"GGUF[\1-\t]\0\0\0": "is a model in GGUF, for llama.cpp; give a folder with safetensors",
-    rb"version https://git-lfs\.github\.com/spec/": "is a pointer of Git LFS to a large file that was not fetched; run git lfs pull where it came from",
+    rb"version https://git-lfs": "is a pointer of Git LFS to a file that was not fetched; run git lfs pull where it is from",
 }
 
 

@@ -2,9 +2,9 @@
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _EXCEL = (".xlsx", ".xlsm")
-_OTHERS = (".xls", ".ods", ".numbers")
-KINDS = (".csv", ".tsv", *_EXCEL, *_OTHERS)
+KINDS = (".csv", ".tsv", *_EXCEL, ".xls", ".ods", ".numbers")
 _AS_CSV = "save it in Excel as “CSV UTF-8 (*.csv)” and give that file"
 _SEP = re.compile('\\s*"?sep=(.)"?[,;\\s]*?(?:\r\n|\n|\r)', re.IGNORECASE)
 # What begins a formula in a spreadsheet, in a Japanese one full-width too; a plain number is none.
@@ -34,18 +33,9 @@ _UNSEEN = re.compile(
 )
 # What runs on a terminal or ends a text: control characters but tab and ends of lines.
 _CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-# Windows' letters as the bytes that they stand for, of which UTF-8 may be made again.
-_WINDOWS = str.maketrans(
-    {
-        letter: chr(byte)
-        for byte in range(128, 160)
-        if (letter := bytes([byte]).decode("cp1252", "ignore"))
-    }
-)
+_LOST = re.compile("[\x80-\x9f\ufffd]")  # letters of which no encoding is left
+_MISREAD = ("latin-1", "cp1252", "cp932")  # as which UTF-8 is read by mistake
 _MOST_LOOKED_AT = 100_000  # characters, to see whether they are mojibake
-# Letters that are Japanese once more, or lost: the least number, and the least part of those that are not ASCII (0.12
-# and more in mojibake, 0.07 and less in lists of nouns).
-_MOJIBAKE = 10, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +47,8 @@ class Sheet:
     encoding: str
     delimiter: str
     texts: Sequence[str] = ()  # what a row below the headings says of each
-    headings: Sequence[tuple[Any, str]] = ()  # rows that are such, and by what
-    passed: Sequence[tuple[str, str]] = ()  # what of a folder is not read, and why
+    # Why a row is no answer, and why a file of a folder is not read, by what it is called.
+    aside: Mapping[Any, str] = field(default_factory=dict)
     trimmed: int = 0  # cells in which invisible characters stood at a word's ends
 
     def columns(self, *patterns: str) -> list[Any]:
@@ -94,8 +84,8 @@ class Sheet:
 
     def answers(self) -> "Sheet":
         """Without the rows that are headings."""
-        rows = [row for row, _ in self.headings]
-        return replace(self, cells=self.cells.drop(index=rows))
+        cells = self.cells.drop(index=list(self.aside), errors="ignore")
+        return replace(self, cells=cells)
 
     def wrong(self, what: str, row: int | None = None) -> UserError:
         """What is wrong, of the sheet or of a row, and which columns there are."""
@@ -105,10 +95,8 @@ class Sheet:
         return UserError(f"{where}: {what}; the columns are: {there}")
 
 
-def read_sheet(
-    path: Path, name: str | None = None, header_rows: int | None = None
-) -> Sheet:
-    """The table of a CSV or Excel file without empty rows and columns; its first `header_rows` (1) hold the headings.
+def read_sheet(path: Path, name: str | None = None, header_rows: int = 1) -> Sheet:
+    """The table of a CSV or Excel file without empty rows and columns; its first `header_rows` hold the headings.
 
     `name` is the sheet of a workbook, if several have cells. CSV is read strictly as UTF-8, else as Shift_JIS (CP932).
     The delimiter is that of a leading line `sep=;`, else whichever of comma, semicolon and tab the headings have most
@@ -122,14 +110,11 @@ def read_sheet(
 
     if path.is_dir():
         return _read_folder(path, header_rows)
-    kind = path.suffix.lower()
-    if kind in _OTHERS:
-        raise UserError(f"{path}: is no workbook of today's Excel; {_AS_CSV}")
     if not path.is_file():
         raise UserError(
             f"{path}: {'not a file' if path.exists() else 'no such file'}; give a CSV or Excel file"
         )
-    if kind in _EXCEL:
+    if path.suffix.lower() in _EXCEL:
         cells = pd.DataFrame(read_workbook(path, name))
         return _table(path, cells, "Excel", ",", header_rows)
     text, encoding = decoded(path, path.read_bytes())
@@ -164,7 +149,7 @@ def _table(
     cells: "pd.DataFrame",
     encoding: str,
     delimiter: str,
-    header_rows: int | None,
+    header_rows: int,
 ) -> Sheet:
     written, cells = cells, cells.map(lambda cell: _UNSEEN.sub("", cell))
     trimmed = int((written != cells).to_numpy().sum())
@@ -174,98 +159,83 @@ def _table(
         raise UserError(
             f"{path}: holds no rows; write headings into the first row, and answers below"
         )
-    if _is_mojibake("\n".join(cells.to_numpy().ravel())):
+    rows = cells.to_numpy().tolist()
+    if _is_mojibake(cells.to_csv()[:_MOST_LOOKED_AT]):
         raise UserError(
-            f"{path}: is mojibake, letters that were read by the wrong encoding and saved; save the table anew as UTF-8 from where it came"
+            f"{path}: is mojibake, letters read by a wrong encoding; save it anew as UTF-8 from where it came"
         )
     answers = cells.iloc[1:].set_axis(cells.iloc[0], axis=1)
     answers = answers.set_axis(answers.index + 1)
-    signs = [
-        all(not cell or cell.startswith(_EXPLAINS) for cell in row)
-        for row in answers.to_numpy()
-    ]
-    explained = signs.index(True) + 1 if True in signs[:2] else 0
-    more = max(explained, (header_rows or 1) - 1)
-    heads = cells.iloc[: 1 + more].to_numpy().tolist()
-    headings = []
-    for k, row in enumerate(answers.to_numpy().tolist()):
-        if k < explained or signs[k]:
-            headings.append((answers.index[k], "by a tool's sign"))
-        elif k < more:
-            headings.append((answers.index[k], "by --header-rows"))
-        elif row in heads:
-            headings.append((answers.index[k], "repeats a heading"))
-    texts = heads[1] if more else ()
-    return Sheet(path, answers, encoding, delimiter, texts, headings, trimmed=trimmed)
+    for k, row in enumerate(rows[1:3], 2):
+        if all(not cell or cell.startswith(_EXPLAINS) for cell in row):
+            header_rows = max(header_rows, k)
+    heads = rows[:header_rows]
+    aside = {
+        answers.index[k]: "explains the headings"
+        if k + 1 < header_rows
+        else "repeats a heading"
+        for k, row in enumerate(rows[1:])
+        if row in heads
+    }
+    texts = rows[1] if header_rows > 1 else ()
+    return Sheet(path, answers, encoding, delimiter, texts, aside, trimmed)
 
 
 def _is_mojibake(text: str) -> bool:
-    """Whether letters are Japanese once more as the bytes of UTF-8 that they were read from, or were lost."""
-    text = text[:_MOST_LOOKED_AT]
-    again = max(
-        len(_JAPANESE.findall(content.decode("utf-8", "ignore")))
-        for content in (
-            text.translate(_WINDOWS).encode("latin-1", "ignore"),
-            text.encode("cp932", "ignore"),
-        )
-    )
-    lost = len(re.findall("[\x80-\x9f\ufffd]", text))
-    number, part = _MOJIBAKE
+    """Whether letters are Japanese once more as the bytes that they were read from, or were lost.
+
+    In mojibake these are 12% and more of what is not ASCII, in lists of nouns 7% at most.
+    """
+    again = [
+        _JAPANESE.findall(text.encode(misread, "ignore").decode(errors="ignore"))
+        for misread in _MISREAD
+    ]
     odd = len(text) - len(text.encode("ascii", "ignore"))
-    return again + lost >= max(number, part * odd)
+    return max(map(len, again)) + len(_LOST.findall(text)) > max(9, odd / 10)
 
 
-def sheet_files(path: Path) -> tuple[list[Path], list[tuple[str, str]]]:
-    """The file itself, or the CSV files of a folder by their names; and what else is in the folder, and why it is not read.
+def sheet_files(path: Path) -> tuple[list[Path], dict[Any, str]]:
+    """The file itself, or the CSV files of a folder by their names; and why others of the folder are not read.
 
     Of files with equal bytes the one of the shortest name is read.
     """
     if not path.is_dir():
-        return [path], []
-    firsts: dict[bytes, Path] = {}
-    passed = []
+        return [path], {}
+    files: dict[bytes, Path] = {}
+    aside: dict[Any, str] = {}
     for file in sorted(path.iterdir(), key=lambda file: (len(file.name), file.name)):
         if file.name.startswith((".", "~$")):
-            passed.append((file.name, "hidden"))
+            aside[file.name] = "hidden"
         elif file.is_dir() or file.suffix.lower() != ".csv":
-            passed.append((file.name, "no CSV file"))
-        elif (first := firsts.setdefault(contents(file), file)) != file:
-            passed.append((file.name, f"equal to {first.name}"))
-    return sorted(firsts.values()), sorted(passed)
+            aside[file.name] = "no CSV file"
+        elif (first := files.setdefault(contents(file), file)) != file:
+            aside[file.name] = f"equal to {first.name}"
+    return sorted(files.values()), aside
 
 
-def _read_folder(path: Path, header_rows: int | None) -> Sheet:
+def _read_folder(path: Path, header_rows: int) -> Sheet:
     import pandas as pd
 
-    files, passed = sheet_files(path)
-    sheets = [read_sheet(file, header_rows=header_rows) for file in files]
+    files, aside = sheet_files(path)
+    sheets = [read_sheet(file, None, header_rows) for file in files]
     if not sheets:
         raise UserError(f"{path}: holds no CSV file")
-    rows = []
-    headings = []
-    texts: dict[str, str] = {}
+    rows, texts = [], dict[str, str]()
     for sheet in sheets:
-        of = f" of {sheet.path.name}"
-        rows.append(sheet.cells.set_axis([f"{row}{of}" for row in sheet.cells.index]))
-        headings += [(f"{row}{of}", why) for row, why in sheet.headings]
-        texts |= dict(zip(sheet.cells.columns, sheet.texts, strict=False))
-        names = sheet.cells.columns
-        alike = all(names.equals(other.cells.columns) for other in sheets)
-        if names.has_duplicates and not alike:
-            twice = brief(names[names.duplicated()][0])
-            raise sheet.wrong(f"has two columns called {twice}; rename one of them")
-    cells = pd.concat(rows).fillna("")
+        called = {row: f"{row} of {sheet.path.name}" for row in sheet.cells.index}
+        rows.append(sheet.cells.rename(index=called))
+        aside |= {called[row]: why for row, why in sheet.aside.items()}
+        texts |= dict(zip(sheet.cells, sheet.texts, strict=False))
+    try:
+        cells = pd.concat(rows).fillna("")
+    except pd.errors.InvalidIndexError:
+        (twice, *_) = (one for one in sheets if one.cells.columns.has_duplicates)
+        raise twice.wrong("has two columns of one name; rename one of them") from None
     encodings = " and ".join(sorted({sheet.encoding for sheet in sheets}))
-    return Sheet(
-        path,
-        cells,
-        encodings,
-        sheets[0].delimiter,
-        [texts.get(name, "") for name in cells.columns] if texts else (),
-        headings,
-        passed,
-        sum(sheet.trimmed for sheet in sheets),
-    )
+    explained = [texts.get(name, "") for name in cells] if texts else ()
+    trimmed = sum(sheet.trimmed for sheet in sheets)
+    delimiter = sheets[0].delimiter
+    return Sheet(path, cells, encodings, delimiter, explained, aside, trimmed)
 
 
 def write_sheet(

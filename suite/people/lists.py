@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import yaml
@@ -184,8 +184,6 @@ def read_written(
     sheet, named = sheet.answers(), named or {}
     columns, unread = _columns(sheet, language)
     participant = _participant(sheet, named, language)
-    if participant is None or not columns:
-        _check_headings(sheet)
     if "header_rows" not in named:
         _refuse_heading(sheet, participant, columns)
     trial = _column_of(sheet, "trial", named, language)
@@ -194,13 +192,9 @@ def read_written(
         way = "name it by --participant COLUMN, or add a column participant if each row is a person"
         raise sheet.wrong(f"no column is known to say who wrote a list; {way}")
     if not columns:
-        for _, own in sheet.sets():
-            if len(own) != NUM_WORDS and _lists([*own.values()], language):
-                raise sheet.wrong(
-                    f"a list is ten words, and {_called([*own.values()])} are {len(own)} columns; call ten of them word1 to word10"
-                )
+        way = "call the ten columns of a list so, or the one that holds it"
         raise sheet.wrong(
-            "no column answer (or word1 to word10), and no other one holds lists; call the ten columns of a list so, or the one with all ten words"
+            f"no column answer (or word1 to word10), and no ten others hold a list; {way}"
         )
     asked, nothing = brief(str(participant.name)), participant.str[:0]
     if trial is None or trial.name == participant.name:
@@ -228,11 +222,6 @@ def read_written(
     unwritten = unwritten.difference(joined, sort=False)
     lists = lists[filled]
     lists.attrs["several"] = len(parts) > 1
-    consent = {
-        brief(str(column.name)): column.replace("", "-").value_counts()
-        for column in sheet.columns(*_KNOWN["consent"])
-        if column.any() and str(column.name) not in columns
-    }
     _refuse_wrong(sheet, lists, asked, trial)
     spelled = (participant + " = " + who)[(participant != who) & (who != "")]
     alike = lists["participant"].drop_duplicates()
@@ -250,7 +239,6 @@ def read_written(
         else "",
         "unwritten": unwritten.unique().tolist(),
         "joined": joined.unique(),
-        "consent": consent,
         "spellings": spelled.unique().tolist(),
         "alike": [*zip(alike, alike.index, strict=True)],
         "made": [cell for cell in made if cell[1] in lists.index],
@@ -360,69 +348,44 @@ def _refuse_heading(
     participant: "pd.Series | None",
     columns: Mapping[str, list["pd.Series"]],
 ) -> None:
-    """UserError where the first row of a file is no person but a second heading.
-
-    It says who is asked for, or asks for words, or has words in most columns in which all others have numbers.
-    """
+    """UserError where a file's first row is no person: it is called as participants are, or asks for words, or has none
+    of the numbers that all others have."""
     for _, own in sheet.cells.groupby(sheet.cells.index.map(_file), sort=False):
-        row, first = own.index[0], own.iloc[0].tolist()
-        who = first if participant is None else [participant[row]]
-        lists = [cells[row] for ten in columns.values() for cells in ten]
         figures = own.map(_FIGURES.fullmatch).notna().to_numpy()
-        alike = figures[0, figures[1:].all(axis=0) & (own.iloc[0] != "").to_numpy()]
-        if (
-            any(
-                re.search(one, plain(cell))
-                for cell in who
-                for one in _KNOWN["participant"]
-            )
-            or any(map(_ASKS.search, lists or first))
-            or (len(own) > 2 and 2 * alike.sum() < len(alike))
-        ):
-            shown = brief(" | ".join(filter(None, first)))
-            raise sheet.wrong(
-                f"is a second heading and no person ({shown}); say how many rows are headings by --header-rows N, or 1 if a person wrote it",
-                row,
-            )
+        usual = figures[1:].all(axis=0) & (len(own) > 2)
+        for row, cells in own.head(1 if participant is not None else _ABOVE).iterrows():
+            who = cells if participant is None else [participant[row]]
+            answers = [one[row] for ten in columns.values() for one in ten]
+            if (
+                any(
+                    re.search("|".join(_KNOWN["participant"]), plain(cell))
+                    for cell in who
+                )
+                or any(map(_ASKS.search, answers))
+                or (usual.any() and not (figures[0] & usual).any())
+            ):
+                shown = brief(" | ".join(filter(None, cells)))
+                raise sheet.wrong(
+                    f"is a heading and no person ({shown}); leave out what stands above, or say by --header-rows N how many rows are headings (1 if this is a person)",
+                    row,
+                )
 
 
-def only(sheet: Sheet, wish: str, language: str, named: Mapping[str, str]) -> Sheet:
-    """The headings and the rows that have the value in a column, as `COLUMN=VALUE` says; a blank has its participant's."""
-    answers = sheet.answers()
+def only(sheet: Sheet, wish: str, language: str, named: Mapping[str, Any]) -> Sheet:
+    """The sheet without the rows that lack a value in a column, as COLUMN=VALUE says; a blank has its participant's."""
     name, _, value = wish.partition("=")
-    column = _as_one(_named(answers, name))
-    of = _participant(answers, named, language)
-    filled = column.where(column != "")
-    if of is not None:
-        filled = filled.fillna(filled.groupby(_as_one(of)).transform("first"))
-    kept = filled.map(_folded, na_action="ignore") == _folded(value)
-    if not value or not kept.any():
-        there = brief(", ".join(filled.dropna().unique()))
-        raise sheet.wrong(f"no row has {brief(wish)}; the column holds: {there}")
-    left = kept.index[~kept]
-    return replace(sheet, cells=sheet.cells.drop(index=left))
-
-
-def _check_headings(sheet: Sheet) -> None:
-    """UserError where the first row is a title above the headings, or one question above ten columns."""
-    empty = sum(not heading.strip() for heading in sheet.cells.columns)
-    if not empty:
-        return
-    for row, cells in sheet.cells[:_ABOVE].iterrows():
-        named = [
-            cell
-            for cell in map(plain, cells)
-            for who in _KNOWN["participant"]
-            if re.search(who, cell)
-        ]
-        if named:
-            raise sheet.wrong(
-                f"the headings may be in row {row}; leave out what stands above them"
-            )
-    if empty >= NUM_WORDS - 1:
-        raise sheet.wrong(
-            f"{empty} columns are without a heading; call the ten of a list word1 to word10"
-        )
+    answers = sheet.answers()
+    folded = _named(answers, name).map(_folded)
+    said = folded.where(folded != "")
+    who = _participant(answers, named, language)
+    if who is not None:
+        said = said.fillna(said.groupby(_as_one(who)).transform("first"))
+    left = said.index[said != _folded(value)]
+    if len(left) == len(said):
+        there = brief(", ".join(said.dropna().unique()))
+        raise sheet.wrong(f"no row has {wish}; the column holds: {there}")
+    aside = {**sheet.aside, **dict.fromkeys(left, f"not {wish}")}
+    return replace(sheet, cells=sheet.cells.drop(index=left), aside=aside)
 
 
 def _column_of(

@@ -67,8 +67,7 @@ def score_sheet(
     the "norms_scale" of norms that have no column for it; `correlated` are columns whose numbers scores are held against.
     """
     named = named or {}
-    sheet = read_sheet(path, named.get("sheet"), named.get("header_rows"))
-    rows = sheet.cells.index
+    sheet = read_sheet(path, named.get("sheet"), named.get("header_rows", 1))
     if wish := named.get("only"):
         sheet = only(sheet, wish, task.settings.language, named)
     own = read_sheet(norms) if norms else None
@@ -122,8 +121,7 @@ def score_sheet(
     summary = [_summary(rule, results, prefix, score) for rule, prefix in rules.items()]
     notes = [_times(lists, results), _both("by", **facts), _both("nouns", **facts)]
     notes += added
-    left = rows.difference(sheet.cells.index, sort=False)
-    notes += _notes(sheet, left, wish, lists, results, language)
+    notes += _notes(sheet, lists, results, language)
     notes += _lacking(values, lists["participant"])
     design = compared(results, lists["group"], score, values)
     alpha = summary[0][_ALPHA_NAME]
@@ -244,44 +242,37 @@ def _times(lists: "pd.DataFrame", results: "pd.DataFrame") -> tuple[str, str]:
 
 
 def _notes(
-    sheet: Sheet,
-    left: "pd.Index",
-    wish: str | None,
-    lists: "pd.DataFrame",
-    results: "pd.DataFrame",
-    language: str,
+    sheet: Sheet, lists: "pd.DataFrame", results: "pd.DataFrame", language: str
 ) -> list[tuple[str, str]]:
-    """What of the sheet was read as lists, and what looks as if it was read wrongly; `left` are rows without the wish."""
+    """What of the sheet was read as lists, and what looks as if it was read wrongly."""
     unwritten, spellings = lists.attrs["unwritten"], lists.attrs["spellings"]
-    joined = lists.attrs["joined"]
-    left_out = sheet.answers().cells.index.difference(lists.index)
-    left_out = left_out.difference(unwritten).difference(joined)
+    joined, answers = lists.attrs["joined"], sheet.answers()
+    left_out = answers.cells.index.difference(lists.index).difference(unwritten)
     notes = [_both("columns", columns=lists.attrs["columns"])]
     if unread := lists.attrs["unread"]:
         notes.append(_both("unread", columns=unread))
-    for name, pairs in {"passed": sheet.passed, "headings": sheet.headings}.items():
-        if pairs:
-            names = _first([f"{own} ({why})" for own, why in pairs])
-            names_ja = [f"{_row_ja(own)}（{in_japanese(why)}）" for own, why in pairs]
-            notes.append(_both(name, names=names, names_ja=_first(names_ja)))
     if n := sheet.trimmed:
         notes.append(_both("trimmed", n=n))
-    for column, counts in lists.attrs["consent"].items():
-        values = _first([f"{value}: {n:,}" for value, n in counts.items()])
-        values_ja = _first([f"{value}、{n:,}行" for value, n in counts.items()])
-        notes.append(
-            _both("consent", column=column, values=values, values_ja=values_ja)
-        )
-    for name, own in {
-        "only": left,
+    for column in answers.columns(*TEXTS["headings"]["consent"]):
+        if counts := column[column != ""].value_counts().to_dict():
+            values = _first([f"{value}: {n:,}" for value, n in counts.items()])
+            notes.append(_both("consent", column=column.name, values=values))
+    named = {
         "joined": joined,
-        "left_out": left_out,
+        "left_out": left_out.difference(joined),
         "unwritten": unwritten,
-    }.items():
+    }
+    for why in dict.fromkeys(sheet.aside.values()):
+        named[why] = [row for row, of in sheet.aside.items() if of == why]
+    for name, own in named.items():
         if n := len(own):
-            count, rows_ja = _count(n, "row"), _first([*map(_row_ja, own)])
-            facts = {"count": count, "rows": _first(own), "rows_ja": rows_ja}
-            notes.append(_both(name, **facts, n=n, only=wish))
+            rows_ja = _first(
+                [re.sub(r"^(\d+) of (.+)$", r"\2の\1", str(row)) for row in own]
+            )
+            facts = {"rows": _first(own), "rows_ja": rows_ja, "n": n}
+            facts |= {"why": name, "why_ja": in_japanese(name)}
+            kind = name if name in TEXTS["notes"] else "aside"
+            notes.append(_both(kind, count=_count(n, "row"), **facts))
     most, times = lists["participant"].value_counts().max(), lists["trial"].nunique()
     if most < times:
         column = lists.attrs["trial"]
@@ -307,11 +298,6 @@ def _notes(
     ):
         notes.append(_both("english_words"))
     return notes
-
-
-def _row_ja(row: object) -> str:
-    """A row as Japanese calls it: a.csvの2 of "2 of a.csv"."""
-    return re.sub(r"^(\d+) of (.+)$", r"\2の\1", str(row))
 
 
 def _lacking(values: "pd.DataFrame", wrote: "pd.Series") -> list[tuple[str, str]]:

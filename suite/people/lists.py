@@ -350,6 +350,8 @@ def _refuse_heading(
 ) -> None:
     """UserError where a file's first row is no person: it is called as participants are, or asks for words, or has none
     of the numbers that all others have."""
+    called = "|".join(_KNOWN["participant"])
+    way = "leave out what stands above, or say by --header-rows N how many rows are headings (1 if this is a person)"
     for _, own in sheet.cells.groupby(sheet.cells.index.map(_file), sort=False):
         figures = own.map(_FIGURES.fullmatch).notna().to_numpy()
         usual = figures[1:].all(axis=0) & (len(own) > 2)
@@ -357,18 +359,12 @@ def _refuse_heading(
             who = cells if participant is None else [participant[row]]
             answers = [one[row] for ten in columns.values() for one in ten]
             if (
-                any(
-                    re.search("|".join(_KNOWN["participant"]), plain(cell))
-                    for cell in who
-                )
+                any(re.search(called, plain(cell)) for cell in who)
                 or any(map(_ASKS.search, answers))
                 or (usual.any() and not (figures[0] & usual).any())
             ):
                 shown = brief(" | ".join(filter(None, cells)))
-                raise sheet.wrong(
-                    f"is a heading and no person ({shown}); leave out what stands above, or say by --header-rows N how many rows are headings (1 if this is a person)",
-                    row,
-                )
+                raise sheet.wrong(f"is a heading and no person ({shown}); {way}", row)
 
 
 def only(sheet: Sheet, wish: str, language: str, named: Mapping[str, Any]) -> Sheet:

@@ -348,20 +348,20 @@ def _refuse_heading(
     participant: "pd.Series | None",
     columns: Mapping[str, list["pd.Series"]],
 ) -> None:
-    """UserError where a file's first row is no person: it is called as participants are, or asks for words, or has none
-    of the numbers that all others have."""
+    """UserError where a file's first row is no person: it is called as participants are, asks for words, or has no number
+    where all others have."""
     called = "|".join(_KNOWN["participant"])
+    others = sheet.cells.iloc[:, 0] if participant is None else participant
+    odd = ~others.str.fullmatch(_FIGURES)
     way = "leave out what stands above, or say by --header-rows N how many rows are headings (1 if this is a person)"
     for _, own in sheet.cells.groupby(sheet.cells.index.map(_file), sort=False):
-        figures = own.map(_FIGURES.fullmatch).notna().to_numpy()
-        usual = figures[1:].all(axis=0) & (len(own) > 2)
         for row, cells in own.head(1 if participant is not None else _ABOVE).iterrows():
             who = cells if participant is None else [participant[row]]
             answers = [one[row] for ten in columns.values() for one in ten]
             if (
                 any(re.search(called, plain(cell)) for cell in who)
                 or any(map(_ASKS.search, answers))
-                or (usual.any() and not (figures[0] & usual).any())
+                or (len(own) > 2 and odd[own.index[0]] and not odd[own.index[1:]].any())
             ):
                 shown = brief(" | ".join(filter(None, cells)))
                 raise sheet.wrong(f"is a heading and no person ({shown}); {way}", row)

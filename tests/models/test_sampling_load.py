@@ -26,6 +26,7 @@ from sozo.models.tiny import build_tokenizer, tiny_folder
 from sozo.models.transformers_model import LocalWriter
 from sozo.models.vllm_engine import VllmWriter
 from sozo.models.weights import (
+    check_model,
     load_adapter,
     load_model,
     load_tokenizer,
@@ -124,6 +125,24 @@ def test_a_task_has_a_limit_and_a_temperature_where_nothing_was_asked():
 def test_what_cannot_be_is_refused_first(settings, row):
     with refused(row):
         decide(GeneratorSettings(**settings))
+
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\nsize 3\n"
+
+
+@pytest.mark.parametrize(
+    ("row", "name", "content"),
+    [
+        ("a GGUF file", "m.gguf", b"GGUF\3\0\0\0"),
+        ("a large-file pointer", "model.safetensors", POINTER),
+        ("a large-file pointer as tokenizer", "tokenizer.json", POINTER),
+    ],
+)
+def test_what_a_model_s_file_is_is_said(row, name, content, tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / name).write_bytes(content)
+    with refused(f"weights: {row}"):
+        check_model(str(tmp_path / name if "gguf" in name else tmp_path))
 
 
 @pytest.mark.parametrize(

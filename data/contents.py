@@ -37,10 +37,16 @@ def text_of(path: Path) -> str:
 
 
 def refuse_other(path: Path, content: bytes | None = None) -> None:
-    """UserError for a file that is of another kind by its first bytes, such as UTF-16 or a large-file pointer."""
-    if content is None:
+    """UserError for a file that is of another kind by its first bytes, such as UTF-16 or a large-file pointer.
+
+    Of a folder the files of a model are looked at.
+    """
+    if content is None and path.is_file():
         with path.open("rb") as file:
             content = file.read(64)
+    elif content is None:
+        for inner in (*path.glob("*.safetensors"), *path.glob("*.json")):
+            refuse_other(inner)
     for first, what in _FIRST_BYTES.items():
-        if re.match(first, content):
+        if content and re.match(first, content):
             raise UserError(f"{path}: {what}")

@@ -55,9 +55,7 @@ def is_adapter(folder: str) -> bool:
 def check_model(name: str) -> None:
     """Refuse a folder that does not exist or holds no model; a hub id is not looked up."""
     folder = Path(name)
-    for path in (folder, *folder.glob("*.safetensors"), *folder.glob("*.json")):
-        if path.is_file():
-            refuse_other(path)
+    refuse_other(folder)
     if tiny_seed(name) is not None or is_model(folder):
         return
     if folder.is_dir():

@@ -367,8 +367,10 @@ def _refuse_heading(
                 raise sheet.wrong(f"is a heading and no person ({shown}); {way}", row)
 
 
-def only(sheet: Sheet, wish: str, language: str, named: Mapping[str, Any]) -> Sheet:
-    """The sheet without the rows that lack a value in a column, as COLUMN=VALUE says; a blank has its participant's."""
+def only(sheet: Sheet, language: str, named: Mapping[str, Any]) -> Sheet:
+    """The sheet without the rows that lack what `named` wants "only", COLUMN=VALUE; a blank has its participant's."""
+    if not (wish := named.get("only")):
+        return sheet
     name, _, value = wish.partition("=")
     answers = sheet.answers()
     folded = _named(answers, name).map(_folded)

@@ -68,8 +68,7 @@ def score_sheet(
     """
     named = named or {}
     sheet = read_sheet(path, named.get("sheet"), named.get("header_rows", 1))
-    if wish := named.get("only"):
-        sheet = only(sheet, wish, task.settings.language, named)
+    sheet = only(sheet, task.settings.language, named)
     own = read_sheet(norms) if norms else None
     lists = read_written(sheet, task.settings.language, named)
     values = correlates(sheet, correlated, lists.attrs["who"])
@@ -90,9 +89,8 @@ def score_sheet(
     models = replace(task.settings, repeated_words=REFUSE)
     strict = scorer.with_checker(paper, models)
     results = score_written(lists, scorer, strict)
-    results[["other_score", "other_reason"]] = score_written(lists, other)[
-        ["score", "reason"]
-    ]
+    beside = score_written(lists, other)[["score", "reason"]]
+    results[["other_score", "other_reason"]] = beside
     score = Measure("dat", 2 if by_olson else 4)
     added = _looked_up(results)
     if own:

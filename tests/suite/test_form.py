@@ -586,7 +586,7 @@ def test_a_folder_names_the_file_of_a_wrong_row(tmp_path):
         read_sheet(tmp_path)
     for name in ("a", "b"):
         (tmp_path / f"{name}.csv").write_text(
-            "participant,answer\nS1," + " ".join(WORDS["ja"])
+            f"participant,answer\nS1,{' '.join(WORDS['ja'])} {name}"
         )
     with refused("people: one person in two files"):
         scores_of(tmp_path, tmp_path / "out")

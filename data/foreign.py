@@ -118,7 +118,7 @@ def nfkc(text: str) -> str:
 
 
 # Unicode's default-ignorable code points: no reader sees them.
-_IGNORABLE = re.compile(
+IGNORABLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
@@ -130,7 +130,7 @@ def visible(text: str) -> str:
     >>> visible("มี\u200b"), visible("มู\u2060")
     ('มี', 'มู')
     """
-    return _IGNORABLE.sub("", text)
+    return IGNORABLE.sub("", text)
 
 
 @cache
@@ -138,7 +138,7 @@ def _as_seen(character: str) -> str:
     code = ord(character)
     if 0xE0020 <= code <= 0xE007E:  # a tag: ASCII that nobody sees, and models read
         return chr(code - 0xE0000)
-    if _IGNORABLE.match(character) or unicodedata.category(character) in ("Mn", "Me"):
+    if IGNORABLE.match(character) or unicodedata.category(character) in ("Mn", "Me"):
         return ""
     return unicodedata.normalize("NFKC", character)
 

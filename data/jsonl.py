@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, PlainValidator, TypeAdapter, ValidationError
 
+from sozo.data.contents import refuse_other
 from sozo.data.errors import UserError
 from sozo.data.foreign import parse_json, quoted
 from sozo.data.record import write_whole
@@ -88,6 +89,7 @@ def read_numbered(
         raise UserError(
             f"{path}: a packed log; write it as JSON: inspect log dump {path.name} > {path.stem}.json"
         )
+    refuse_other(path)
     rows = (
         parquet_rows(path, columns)
         if path.suffix == ".parquet"

@@ -2,14 +2,15 @@
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sozo.data.contents import contents, refuse_other
 from sozo.data.errors import UserError, require
-from sozo.data.foreign import MOST_COLUMNS, brief, nfkc
+from sozo.data.foreign import IGNORABLE, MOST_COLUMNS, brief, nfkc
 from sozo.data.record import write_whole
 from sozo.data.workbook import read_workbook
 
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _EXCEL = (".xlsx", ".xlsm")
-_OTHERS = (".xls", ".ods", ".numbers")
-KINDS = (".csv", ".tsv", *_EXCEL, *_OTHERS)
+KINDS = (".csv", ".tsv", *_EXCEL, ".xls", ".ods", ".numbers")
 _AS_CSV = "save it in Excel as “CSV UTF-8 (*.csv)” and give that file"
 _SEP = re.compile('\\s*"?sep=(.)"?[,;\\s]*?(?:\r\n|\n|\r)', re.IGNORECASE)
 # What begins a formula in a spreadsheet, in a Japanese one full-width too; a plain number is none.
@@ -27,6 +27,15 @@ _JAPANESE = re.compile("[ぁ-んァ-ヶ一-龥]")
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,3})([^0-9]*)", re.DOTALL)
 _SHOWN = 20  # headings in a message
 _EXPLAINS = ('{"ImportId":', "Open-Ended Response")
+# What no reader sees at a word's ends; within an emoji it has a meaning.
+_UNSEEN = re.compile(
+    rf"(?<![\w☀-➿🌀-🫿\ufe0f\u200d\U000e0020-\U000e007f]){IGNORABLE.pattern}++|(?<=\w){IGNORABLE.pattern}++(?!\w)"
+)
+# What runs on a terminal or ends a text: control characters but tab and ends of lines.
+_CONTROL = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_LOST = re.compile("[\x80-\x9f\ufffd]")  # letters of which no encoding is left
+_MISREAD = ("latin-1", "cp1252", "cp932")  # as which UTF-8 is read by mistake
+_MOST_LOOKED_AT = 100_000  # characters, to see whether they are mojibake
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +46,13 @@ class Sheet:
     cells: "pd.DataFrame"
     encoding: str
     delimiter: str
-    texts: Sequence[str] = ()  # what a tool's row below the headings says of each
+    texts: Sequence[str] = ()  # what a row below the headings says of each
+    # Why a row is no answer, and why a file of a folder is not read, by what it is called.
+    aside: Mapping[Any, str] = field(default_factory=dict)
+    trimmed: int = 0  # cells in which invisible characters stood at a word's ends
 
     def columns(self, *patterns: str) -> list[Any]:
-        """The cells below each heading that holds a pattern, the first pattern's first (stripped, 1 for 1.0).
+        """The cells below each heading that holds a pattern, the first pattern's first (stripped).
 
         A heading is as `plain` makes it; where a tool's row explains headings, its text counts as one, too.
         """
@@ -52,8 +64,7 @@ class Sheet:
             for k, heading in enumerate(headings)
             if re.search(pattern, heading, re.MULTILINE)
         )
-        whole = {"regex": r"^([0-9]+)\.0+$", "value": r"\1"}
-        return [self.cells.iloc[:, k].str.strip().replace(**whole) for k in found]
+        return [self.cells.iloc[:, k].str.strip() for k in found]
 
     def sets(self) -> list[tuple[str, dict[int, Any]]]:
         """Columns that differ by a number alone, each by it, with what stands around it.
@@ -72,16 +83,9 @@ class Sheet:
         return [("".join(around), own) for around, own in sets.items()]
 
     def answers(self) -> "Sheet":
-        """Without rows that repeat the headings, or explain them by the signs of Qualtrics and SurveyMonkey."""
-        headings = (self.cells.to_numpy() == self.cells.columns.to_numpy()).all(axis=1)
-        ids = (
-            self.cells.map(lambda cell: not cell or cell.startswith(_EXPLAINS))
-            .all(axis=1)
-            .to_numpy()[:2]
-        )
-        headings[: 1 + ids.argmax()] |= ids.any()
-        texts = tuple(self.cells.iloc[0]) if ids.any() else ()
-        return replace(self, cells=self.cells[~headings], texts=texts)
+        """Without the rows that are headings."""
+        cells = self.cells.drop(index=list(self.aside), errors="ignore")
+        return replace(self, cells=cells)
 
     def wrong(self, what: str, row: int | None = None) -> UserError:
         """What is wrong, of the sheet or of a row, and which columns there are."""
@@ -91,30 +95,30 @@ class Sheet:
         return UserError(f"{where}: {what}; the columns are: {there}")
 
 
-def read_sheet(path: Path, name: str | None = None) -> Sheet:
-    """The table of a CSV or Excel file without empty rows and columns; its first row holds the headings.
+def read_sheet(path: Path, name: str | None = None, header_rows: int = 1) -> Sheet:
+    """The table of a CSV or Excel file without empty rows and columns; its first `header_rows` hold the headings.
 
     `name` is the sheet of a workbook, if several have cells. CSV is read strictly as UTF-8, else as Shift_JIS (CP932).
     The delimiter is that of a leading line `sep=;`, else whichever of comma, semicolon and tab the headings have most
     of. UserError for what is no such table.
 
-    Of a folder all CSV files are one table; a row is then called "2 of its-file.csv".
+    Rows below are headings, too, that repeat them, or explain them by the signs of Qualtrics and SurveyMonkey. Of a
+    folder all CSV files are one table; a row is then called "2 of its-file.csv".
     """
     require("pandas", "a spreadsheet")
     import pandas as pd
 
     if path.is_dir():
-        return _read_folder(path)
-    kind = path.suffix.lower()
-    if kind in _OTHERS:
-        raise UserError(f"{path}: is no workbook of today's Excel; {_AS_CSV}")
+        return _read_folder(path, header_rows)
     if not path.is_file():
         raise UserError(
             f"{path}: {'not a file' if path.exists() else 'no such file'}; give a CSV or Excel file"
         )
-    if kind in _EXCEL:
-        return _table(path, pd.DataFrame(read_workbook(path, name)), "Excel", ",")
+    if path.suffix.lower() in _EXCEL:
+        cells = pd.DataFrame(read_workbook(path, name))
+        return _table(path, cells, "Excel", ",", header_rows)
     text, encoding = decoded(path, path.read_bytes())
+    text = text.replace("\ufeff", "")  # which stands where files were joined by hand
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise UserError(
@@ -137,39 +141,101 @@ def read_sheet(path: Path, name: str | None = None) -> Sheet:
         cells = pd.read_csv(io.StringIO(text), sep=delimiter, **options).fillna("")
     except ValueError as error:  # pandas' own errors are such
         raise UserError(f"{path}: not CSV ({error}); {_AS_CSV}") from None
-    return _table(path, cells, encoding, delimiter)
+    return _table(path, cells, encoding, delimiter, header_rows)
 
 
-def _table(path: Path, cells: "pd.DataFrame", encoding: str, delimiter: str) -> Sheet:
+def _table(
+    path: Path,
+    cells: "pd.DataFrame",
+    encoding: str,
+    delimiter: str,
+    header_rows: int,
+) -> Sheet:
+    written, cells = cells, cells.map(lambda cell: _UNSEEN.sub("", cell))
+    trimmed = int((written != cells).to_numpy().sum())
     filled = cells.map(str.strip) != ""
     cells = cells.loc[filled.any(axis=1), filled.any()]
     if len(cells) < 2:
         raise UserError(
             f"{path}: holds no rows; write headings into the first row, and answers below"
         )
+    rows = cells.to_numpy().tolist()
+    if _is_mojibake(cells.to_csv()[:_MOST_LOOKED_AT]):
+        raise UserError(
+            f"{path}: is mojibake, letters read by a wrong encoding; save it anew as UTF-8 from where it came"
+        )
     answers = cells.iloc[1:].set_axis(cells.iloc[0], axis=1)
-    return Sheet(path, answers.set_axis(answers.index + 1), encoding, delimiter)
+    answers = answers.set_axis(answers.index + 1)
+    for k, row in enumerate(rows[1:3], 2):
+        if all(not cell or cell.startswith(_EXPLAINS) for cell in row):
+            header_rows = max(header_rows, k)
+    heads = rows[:header_rows]
+    aside = {
+        answers.index[k]: "explains the headings"
+        if k + 1 < header_rows
+        else "repeats a heading"
+        for k, row in enumerate(rows[1:])
+        if row in heads
+    }
+    texts = rows[1] if header_rows > 1 else ()
+    return Sheet(path, answers, encoding, delimiter, texts, aside, trimmed)
 
 
-def sheet_files(path: Path) -> list[Path]:
-    """The file itself, or the CSV files of a folder by their names."""
-    return sorted(path.glob("*.csv")) if path.is_dir() else [path]
+def _is_mojibake(text: str) -> bool:
+    """Whether letters are Japanese once more as the bytes that they were read from, or were lost.
+
+    In mojibake these are 12% and more of what is not ASCII, in lists of nouns 7% at most.
+    """
+    again = [
+        _JAPANESE.findall(text.encode(misread, "ignore").decode(errors="ignore"))
+        for misread in _MISREAD
+    ]
+    odd = len(text) - len(text.encode("ascii", "ignore"))
+    return max(map(len, again)) + len(_LOST.findall(text)) > max(9, odd / 10)
 
 
-def _read_folder(path: Path) -> Sheet:
+def sheet_files(path: Path) -> tuple[list[Path], dict[Any, str]]:
+    """The file itself, or the CSV files of a folder by their names; and why others of the folder are not read.
+
+    Of files with equal bytes the one of the shortest name is read.
+    """
+    if not path.is_dir():
+        return [path], {}
+    files: dict[bytes, Path] = {}
+    aside: dict[Any, str] = {}
+    for file in sorted(path.iterdir(), key=lambda file: (len(file.name), file.name)):
+        if file.name.startswith((".", "~$")):
+            aside[file.name] = "hidden"
+        elif file.is_dir() or file.suffix.lower() != ".csv":
+            aside[file.name] = "no CSV file"
+        elif (first := files.setdefault(contents(file), file)) != file:
+            aside[file.name] = f"equal to {first.name}"
+    return sorted(files.values()), aside
+
+
+def _read_folder(path: Path, header_rows: int) -> Sheet:
     import pandas as pd
 
-    sheets = [read_sheet(file) for file in sheet_files(path)]
+    files, aside = sheet_files(path)
+    sheets = [read_sheet(file, None, header_rows) for file in files]
     if not sheets:
         raise UserError(f"{path}: holds no CSV file")
-    rows = [
-        sheet.cells.set_axis(
-            [f"{row} of {sheet.path.name}" for row in sheet.cells.index]
-        )
-        for sheet in sheets
-    ]
+    rows, texts = [], dict[str, str]()
+    for sheet in sheets:
+        called = {row: f"{row} of {sheet.path.name}" for row in sheet.cells.index}
+        rows.append(sheet.cells.rename(index=called))
+        aside |= {called[row]: why for row, why in sheet.aside.items()}
+        texts |= dict(zip(sheet.cells, sheet.texts, strict=False))
+    try:
+        cells = pd.concat(rows).fillna("")
+    except pd.errors.InvalidIndexError:
+        (twice, *_) = (one for one in sheets if one.cells.columns.has_duplicates)
+        raise twice.wrong("has two columns of one name; rename one of them") from None
     encodings = " and ".join(sorted({sheet.encoding for sheet in sheets}))
-    return Sheet(path, pd.concat(rows).fillna(""), encodings, sheets[0].delimiter)
+    explained = [texts.get(name, "") for name in cells] if texts else ()
+    trimmed = sum(sheet.trimmed for sheet in sheets)
+    delimiter = sheets[0].delimiter
+    return Sheet(path, cells, encodings, delimiter, explained, aside, trimmed)
 
 
 def write_sheet(
@@ -188,10 +254,15 @@ def write_sheet(
 def as_text(cell: object) -> object:
     """A text as a spreadsheet shows it and does not run it: an apostrophe before what begins as a formula does.
 
-    >>> as_text("=1+1"), as_text("-3.5"), as_text("-3+5"), as_text(-3.5)
-    ("'=1+1", '-3.5', "'-3+5", -3.5)
+    A space stands for each control character, such as NUL, but for tabs and ends of lines.
+
+    >>> as_text("=1+1"), as_text("-3.5"), as_text("-3+5"), as_text(-3.5), as_text("\\x1b[1m")
+    ("'=1+1", '-3.5', "'-3+5", -3.5, ' [1m')
     """
-    return f"'{cell}" if isinstance(cell, str) and _FORMULA.match(cell) else cell
+    if not isinstance(cell, str):
+        return cell
+    cell = _CONTROL.sub(" ", cell)
+    return f"'{cell}" if _FORMULA.match(cell) else cell
 
 
 def plain(heading: str) -> str:
@@ -207,6 +278,7 @@ def plain(heading: str) -> str:
 
 def decoded(path: Path, content: bytes, remedy: str = _AS_CSV) -> tuple[str, str]:
     """The text of a file, and the name of its encoding; UserError with the `remedy` where it has neither of the two."""
+    refuse_other(path, content)
     problems = []
     for name, encoding in (("UTF-8", "utf-8-sig"), ("Shift_JIS", "cp932")):
         try:

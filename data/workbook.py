@@ -5,8 +5,9 @@ import zlib
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import BadZipFile, ZipFile, is_zipfile
 
+from sozo.data.contents import refuse_other
 from sozo.data.errors import UserError, require
 from sozo.data.foreign import (
     MOST_CELLS,
@@ -32,6 +33,8 @@ def read_workbook(path: Path, name: str | None = None) -> list[list[str]]:
     require("python_calamine", "an Excel file")
     from python_calamine import CalamineError, load_workbook
 
+    if not is_zipfile(path):
+        refuse_other(path)
     try:
         content, formulas = _checked(path)
         book = load_workbook(content)

@@ -18,7 +18,7 @@ from sozo.data.checkpoints import (
     is_adapter,
     record_of,
 )
-from sozo.data.contents import kind_of, text_of
+from sozo.data.contents import refuse_other, text_of
 from sozo.data.errors import UserError, one_line_errors
 from sozo.data.foreign import brief
 from sozo.data.record import read_json, room, whole_folder
@@ -58,18 +58,17 @@ def check_model(name: str) -> None:
     folder = Path(name)
     if tiny_seed(name) is not None:
         return
+    refuse_other(folder)
     if is_model(folder):
-        for place in _places(name):
+        bases = [Path(base_of(name))] if is_adapter(name) else []
+        for place in filter(Path.is_dir, [folder, *bases]):
+            refuse_other(place)
             if wrong := damaged(place):
                 remedy = "take another one, or copy the model's own files elsewhere if they are meant so"
                 raise UserError(f"{place}: {'; '.join(wrong)}; {remedy}")
             if (place / ADAPTER_FILE).is_file():
                 _refuse_unknown_keys(place)
         return
-    if kind := kind_of(folder):
-        raise UserError(
-            f"{name}: is {kind}; give a model's folder, with config.json and safetensors"
-        )
     if folder.is_dir():
         raise UserError(
             f"{name}: holds no model (neither {WHOLE_FILE} nor {ADAPTER_FILE}); give a model's folder"
@@ -97,7 +96,7 @@ def _refuse_unknown_keys(adapter: Path) -> None:
 
 def cannot_load(name: str, error: Exception) -> UserError:
     """What a user is told of a model that does not load, or of an adapter whose base does not."""
-    cause = _cause(error, name)
+    cause = _cause(error)
     file = Path(name) / ADAPTER_FILE
     if is_adapter(name) and not Path(base := base_of(name)).is_dir():
         remedy = f"it stands in {file} as base_model_name_or_path: name there a model's folder, or a hub id"
@@ -109,18 +108,8 @@ def cannot_load(name: str, error: Exception) -> UserError:
     )
 
 
-def _places(name: str) -> list[Path]:
-    """The folders that a model is in: its own and, of an adapter, its base's; none that are not there."""
-    places = [Path(name), *([Path(base_of(name))] if is_adapter(name) else [])]
-    return list(filter(Path.is_dir, places))
-
-
-def _cause(error: Exception, name: str) -> str:
-    """What an error says, and which files of the model are something else than they are called."""
-    said = " ".join(str(error).split())[:300] or type(error).__name__
-    files = (file for place in _places(name) for file in sorted(place.iterdir()))
-    kinds = (f"; {file.name} is {kind}" for file in files if (kind := kind_of(file)))
-    return said + next(kinds, "")
+def _cause(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or type(error).__name__
 
 
 def pinned(name: str, revision: str | None) -> tuple[str, str | None]:
@@ -192,7 +181,7 @@ def load_model(
             model = adapted.merge_and_unload() if merges else adapted.get_base_model()
         except RuntimeError as error:
             raise UserError(
-                f"{path}: cannot be merged into its base ({_cause(error, path)})"
+                f"{path}: cannot be merged into its base ({_cause(error)})"
             ) from error
     else:
         with whole_models():
@@ -296,7 +285,7 @@ def _adapted(base: Any, config: Any, path: str, **options: Any) -> Any:
             base, config, low_cpu_mem_usage=options.get("low_cpu_mem_usage", False)
         )
     except Exception as error:  # its config.json may ask for anything
-        raise _misfit(path, _cause(error, path)) from error
+        raise _misfit(path, _cause(error)) from error
     # What PEFT would save of it, in the names of the file; the embeddings too, which it saves where they were resized.
     own = get_peft_model_state_dict(
         adapted, adapted.state_dict(), save_embedding_layers=True
@@ -316,7 +305,7 @@ def _adapted(base: Any, config: Any, path: str, **options: Any) -> Any:
     except KeyError as error:  # of what is trained as a whole beside LoRA
         raise _misfit(path, misfit([], [str(error.args[0])])) from error
     except Exception as error:
-        raise _misfit(path, _cause(error, path)) from error
+        raise _misfit(path, _cause(error)) from error
     # A weight under the name of one of the base's own takes its place, and PEFT says nothing.
     stray = {
         *report.unexpected_keys,
@@ -396,7 +385,7 @@ def load_tokenizer(path: str, revision: str | None = None) -> Any:
     except Exception as error:
         if not Path(path).is_dir():
             raise cannot_load(name, error) from error
-        failure = f"its tokenizer cannot be loaded ({_cause(error, name)}); save the tokenizer in the model's folder"
+        failure = f"its tokenizer cannot be loaded ({_cause(error)}); save the tokenizer in the model's folder"
         raise UserError(f"{path}: {failure}") from error
     _refuse_beyond(name, asked, tokenizer)
     return tokenizer

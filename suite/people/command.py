@@ -17,7 +17,7 @@ from sozo.data.foreign import printable
 from sozo.data.markdown import plain
 from sozo.data.record import write_whole
 from sozo.data.run_folder import RunFolder
-from sozo.data.settings import setting
+from sozo.data.settings import Checked, setting
 from sozo.data.sheet import read_sheet, sheet_files, write_sheet
 from sozo.eval.report.render import render
 from sozo.eval.terminal import print_lines
@@ -33,14 +33,31 @@ if TYPE_CHECKING:
     from sozo.suite.people.beside import Plane
 
 # What the user says of a sheet, by the options' names.
-_NAMED = ("sheet", "participant", "trial", "group", "norms_scale", "beside")
+_NAMED = (
+    "sheet",
+    "header_rows",
+    "only",
+    "participant",
+    "trial",
+    "group",
+    "norms_scale",
+    "beside",
+)
 
 
 @dataclass(frozen=True)
-class PeopleOptions:
+class PeopleOptions(Checked):
     """What goes with a spreadsheet of what people wrote."""
 
     sheet: str | None = setting(None, "Sheet of an Excel file, if several have cells.")
+    header_rows: int | None = setting(
+        None,
+        "How many rows at the top are headings, such as names and questions.",
+        least=1,
+    )
+    only: str | None = setting(
+        None, "COLUMN=VALUE: these rows alone, such as of who gave consent."
+    )
     participant: str | None = setting(None, "Column that says who wrote a list.")
     trial: str | None = setting(
         None, "Column that tells a person's lists apart, such as before and after."
@@ -143,7 +160,7 @@ def score_people(
     given = {"file_sha256": file, "norms_sha256": norms}
     digests = {
         name: sha256(
-            b"".join(file.read_bytes() for file in sheet_files(path))
+            b"".join(file.read_bytes() for file in sheet_files(path)[0])
         ).hexdigest()
         for name, path in given.items()
         if path and path.exists()

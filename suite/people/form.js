@@ -9,6 +9,8 @@ const SEVEN = 7; // words that count
 const [NOUN, AMBIGUOUS, PROPER, PARTS] = [20, 21, 22, 23].map((bit) => 1 << bit);
 const ROW = NOUN - 1;
 const LONGEST_WORD = 40;
+const LONGEST_TEXT = 200; // of a field
+const LONGEST_PASTED = 1 << 16;
 const PAUSE = 1200; // milliseconds without a key, after which a word is judged though its field has not been left
 
 const element = (id) => document.getElementById(id);
@@ -23,7 +25,7 @@ function say(name, facts = {}) {
 // ---- A word as it is read ----
 
 const SCRIPT = new RegExp(`^${settings.script}`, "u");
-const EDGES = "\\s。．.「」『』\"'“”・()（）\\[\\]<#*\\-:,、!?！？";
+const EDGES = "\\s\\p{DI}。．.「」『』\"'“”・()（）\\[\\]<#*\\-:,、!?！？";
 const AROUND = new RegExp(`^[${EDGES}]+|[${EDGES}]+$`, "gu");
 const NUMBER = /^\s*(?:[(]?[0-9]{1,2}[).:\s]+|[一二三四五六七八九十][.):、]\s*)?[\s・•*●○■-]*/u;
 const READING = /([\p{L}\p{N}_])[ \t]*(?:\([^()]*\)|[[【〈《<][ぁ-ゖァ-ヺー]+[\]】〉》>])/gu;
@@ -31,7 +33,7 @@ const BETWEEN = /[\n\r\t,，、､;；]+/u;
 
 /** What stands in a field without numbers, a reading in brackets and signs around it, in characters of normal width. */
 function tidy(text) {
-  return text.normalize("NFKC").replace(READING, "$1").replace(NUMBER, "").replace(AROUND, "");
+  return text.slice(0, LONGEST_TEXT).normalize("NFKC").replace(READING, "$1").replace(NUMBER, "").replace(AROUND, "");
 }
 
 /** A word by which it is looked up. */
@@ -43,7 +45,7 @@ function plain(text) {
 /** The words of a text that was pasted: by lines and commas, else by spaces. */
 function pieces(text) {
   const words = (parts) => parts.map(tidy).filter((word) => word !== "");
-  const lines = words(text.split(BETWEEN));
+  const lines = words(text.slice(0, LONGEST_PASTED).split(BETWEEN));
   if (!japanese && lines.length > 1) {
     return lines;
   }
@@ -195,24 +197,35 @@ function mean(numbers) {
 const address = new URLSearchParams(location.search);
 const place = `sozo-form ${location.pathname}${location.search}`;
 
+const said = (name) => (address.get(name) ?? "").trim().slice(0, 100);
+
 const fresh = () => ({
   stage: "start",
-  participant: (address.get("p") ?? "").trim(),
-  group: (address.get("c") ?? "").trim(),
-  trial: (address.get("t") ?? "").trim(),
+  participant: said("p"),
+  group: said("c"),
+  trial: said("t"),
   agreed: false,
   next: false, // not the first who writes here
+  saved: false,
+  began: null, // milliseconds since 1970; all other times are by `now`
   started: null,
   ended: null,
   words: Array(TEN).fill(""),
-  first: Array(TEN).fill(null), // when a word's first letter came, and its last change: milliseconds since 1970
+  first: Array(TEN).fill(null), // when a word's first letter came, and its last change
   last: Array(TEN).fill(null),
+  clock: 0, // when the state was kept, by `now` and since 1970
+  kept: Infinity,
 });
 
 let state = fresh();
+let before = 0; // what had passed when the page was loaded anew
+
+/** Milliseconds by a clock that nobody sets; it goes on after a reload, and while the page was away. */
+const now = () => before + performance.now();
 
 /** A reload finds what was written, unless the browser forbids to keep it. */
 function keep() {
+  Object.assign(state, { clock: now(), kept: Date.now() });
   try {
     sessionStorage.setItem(place, JSON.stringify(state));
   } catch {}
@@ -222,7 +235,16 @@ function recall() {
   try {
     state = { ...state, ...JSON.parse(sessionStorage.getItem(place) ?? "{}") };
   } catch {}
+  before = state.clock + Math.max(0, performance.timeOrigin - state.kept);
 }
+
+addEventListener("pagehide", keep);
+addEventListener("beforeunload", (event) => {
+  if (!state.saved && state.words.some((word) => word.trim() !== "")) {
+    event.preventDefault();
+    event.returnValue = true; // for older browsers
+  }
+});
 
 // ---- CSV ----
 
@@ -246,7 +268,7 @@ function csv() {
     ...state.last.map((time, k) => [`seconds_last_${k + 1}`, since(time)]),
     ["seconds_all", since(state.ended)],
     ["seconds_limit", settings.seconds],
-    ["began", new Date(state.started).toISOString()],
+    ["began", new Date(state.began).toISOString()],
     ["agreed", settings.consent ? "yes" : ""],
     ["language", settings.language],
     ["page_later", judged.filter(({ verdict }) => verdict === "later").map(({ word }) => word).join(say("comma"))],
@@ -324,7 +346,8 @@ function startPage() {
   };
   element("begin").onclick = () => {
     state.stage = "write";
-    state.started = Date.now();
+    state.began = Date.now();
+    state.started = now();
     keep();
     writePage();
     inputs[0].focus();
@@ -337,7 +360,7 @@ function makeFields() {
   for (let k = 0; k < TEN; k++) {
     const label = make("label", { htmlFor: `word${k + 1}`, textContent: k + 1 });
     label.setAttribute("aria-label", say("word", { n: k + 1 }));
-    const input = make("input", { id: `word${k + 1}`, autocomplete: "off", spellcheck: false, maxLength: 200 });
+    const input = make("input", { id: `word${k + 1}`, autocomplete: "off", spellcheck: false, maxLength: LONGEST_TEXT });
     for (const [name, value] of [
       ["autocapitalize", "none"],
       ["autocorrect", "off"],
@@ -371,8 +394,8 @@ function changed(k) {
   const text = inputs[k].value;
   if (text !== state.words[k] && state.stage === "write") {
     state.words[k] = text;
-    state.last[k] = text.trim() === "" ? null : Date.now();
-    state.first[k] = text.trim() === "" ? null : (state.first[k] ?? Date.now());
+    state.last[k] = text.trim() === "" ? null : now();
+    state.first[k] = text.trim() === "" ? null : (state.first[k] ?? now());
     keep();
   }
   settled[k] = false;
@@ -418,16 +441,16 @@ function setWord(k, word) {
   }
 }
 
-/** Words go to the empty fields from k on, then to those before it; the others are named. */
+/** Words go to the empty fields from k on; the others are named. */
 function distribute(k, words) {
-  const order = [...inputs.keys()].map((i) => (k + i) % TEN).filter((i) => inputs[i].value.trim() === "");
+  const order = [...inputs.keys()].filter((i) => i >= k && inputs[i].value.trim() === "");
   order.slice(0, words.length).forEach((i, number) => {
     setWord(i, words[number]);
-    state.first[i] = state.last[i] = Date.now();
+    state.first[i] = state.last[i] = now();
     settled[i] = true;
   });
   keep();
-  const left = words.slice(order.length).join(say("comma"));
+  const left = words.slice(order.length).join(say("comma")).slice(0, LONGEST_TEXT);
   element("page-note").textContent = left && say("no_room", { words: left });
   showNotes();
 }
@@ -480,7 +503,7 @@ function writePage() {
 }
 
 function tick() {
-  const left = Math.max(0, Math.ceil((state.started - Date.now()) / 1000 + settings.seconds));
+  const left = Math.max(0, Math.ceil((state.started - now()) / 1000 + settings.seconds));
   const time = say("left", { time: `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}` });
   if (time !== element("time").textContent) {
     element("time").textContent = time;
@@ -512,9 +535,7 @@ async function finish() {
   composing = false;
   inputs.forEach((_, k) => settle(k));
   state.stage = "end";
-  state.ended = settings.seconds
-    ? Math.min(Date.now(), state.started + 1000 * settings.seconds)
-    : Date.now();
+  state.ended = Math.min(now(), state.started + 1000 * (settings.seconds ?? Infinity));
   clearInterval(clock);
   clearTimeout(pause);
   keep();
@@ -608,7 +629,10 @@ function save() {
   });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-  element("end-note").textContent = say("saved");
+  state.saved = true;
+  keep();
+  // No page is told whether a browser wrote the file.
+  element("end-note").textContent = say("saving", { name: link.download });
 }
 
 async function copy() {

@@ -8,9 +8,10 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import yaml
@@ -39,6 +40,12 @@ _NO_WORD = re.compile(
 _NASHI = re.compile(r"なし|ナシ")  # nothing, or a pear
 NOTHING = re.compile(
     rf"[\W_ー]*+([0-9]+(\.[0-9]*)?)?|{_NASHI.pattern}|{_NO_WORD.pattern}", re.IGNORECASE
+)
+# A number or a date; what asks for an answer, and gives none.
+_FIGURES = re.compile(r"[\d\W_]*\d[\d\W_]*")
+_ASKS = re.compile(
+    r"(下|くだ)さい|(書|か)いて|please|\b(enter|write|type|list)\b.*\b(words?|nouns?)\b",
+    re.IGNORECASE,
 )
 _MACHINES = re.compile(
     r"<br\s*/?>|_x000D_\n?", re.IGNORECASE
@@ -176,21 +183,20 @@ def read_written(
 
     sheet, named = sheet.answers(), named or {}
     columns, unread = _columns(sheet, language)
-    participant = _column_of(sheet, "participant", named, language)
+    participant = _participant(sheet, named, language)
+    if "header_rows" not in named:
+        _refuse_heading(sheet, participant, columns)
     trial = _column_of(sheet, "trial", named, language)
     group = _column_of(sheet, "group", named, language)
     if participant is None:
-        _check_headings(sheet)
         way = "name it by --participant COLUMN, or add a column participant if each row is a person"
         raise sheet.wrong(f"no column is known to say who wrote a list; {way}")
     if not columns:
-        _check_headings(sheet)
-        raise sheet.wrong("no column answer (or word1 to word10)")
+        way = "call the ten columns of a list so, or the one that holds it"
+        raise sheet.wrong(
+            f"no column answer (or word1 to word10), and no ten others hold a list; {way}"
+        )
     asked, nothing = brief(str(participant.name)), participant.str[:0]
-    if sheet.path.is_dir() and "participant" not in named:
-        # Another file may call participants otherwise.
-        for other in sheet.columns(*_KNOWN["participant"]):
-            participant = participant.where(participant != "", other)
     if trial is None or trial.name == participant.name:
         trial = nothing.rename("")
     of = nothing if "group" not in named or group is None else _as_one(group)
@@ -337,26 +343,47 @@ def _number(name: str) -> str:
     return re.sub(r"(?<![0-9])0+(?=[0-9])|[番号]+$", "", nfkc(name).casefold())
 
 
-def _check_headings(sheet: Sheet) -> None:
-    """UserError where the first row is a title above the headings, or one question above ten columns."""
-    empty = sum(not heading.strip() for heading in sheet.cells.columns)
-    if not empty:
-        return
-    for row, cells in sheet.cells[:_ABOVE].iterrows():
-        named = [
-            cell
-            for cell in map(plain, cells)
-            for who in _KNOWN["participant"]
-            if re.search(who, cell)
-        ]
-        if named:
-            raise sheet.wrong(
-                f"the headings may be in row {row}; leave out what stands above them"
-            )
-    if empty >= NUM_WORDS - 1:
-        raise sheet.wrong(
-            f"{empty} columns are without a heading; call the ten of a list word1 to word10"
-        )
+def _refuse_heading(
+    sheet: Sheet,
+    participant: "pd.Series | None",
+    columns: Mapping[str, list["pd.Series"]],
+) -> None:
+    """UserError where a file's first row is no person: it is called as participants are, asks for words, or has no number
+    where all others have."""
+    called = "|".join(_KNOWN["participant"])
+    others = sheet.cells.iloc[:, 0] if participant is None else participant
+    odd = ~others.str.fullmatch(_FIGURES)
+    way = "leave out what stands above, or say by --header-rows N how many rows are headings (1 if this is a person)"
+    for _, own in sheet.cells.groupby(sheet.cells.index.map(_file), sort=False):
+        for row, cells in own.head(1 if participant is not None else _ABOVE).iterrows():
+            who = cells if participant is None else [participant[row]]
+            answers = [one[row] for ten in columns.values() for one in ten]
+            if (
+                any(re.search(called, plain(cell)) for cell in who)
+                or any(map(_ASKS.search, answers))
+                or (len(own) > 2 and odd[own.index[0]] and not odd[own.index[1:]].any())
+            ):
+                shown = brief(" | ".join(filter(None, cells)))
+                raise sheet.wrong(f"is a heading and no person ({shown}); {way}", row)
+
+
+def only(sheet: Sheet, language: str, named: Mapping[str, Any]) -> Sheet:
+    """The sheet without the rows that lack what `named` wants "only", COLUMN=VALUE; a blank has its participant's."""
+    if not (wish := named.get("only")):
+        return sheet
+    name, _, value = wish.partition("=")
+    answers = sheet.answers()
+    folded = _named(answers, name).map(_folded)
+    said = folded.where(folded != "")
+    who = _participant(answers, named, language)
+    if who is not None:
+        said = said.fillna(said.groupby(_as_one(who)).transform("first"))
+    left = said.index[said != _folded(value)]
+    if len(left) == len(said):
+        there = brief(", ".join(said.dropna().unique()))
+        raise sheet.wrong(f"no row has {wish}; the column holds: {there}")
+    aside = {**sheet.aside, **dict.fromkeys(left, f"not {wish}")}
+    return replace(sheet, cells=sheet.cells.drop(index=left), aside=aside)
 
 
 def _column_of(
@@ -373,10 +400,28 @@ def _column_of(
     return None
 
 
+def _participant(
+    sheet: Sheet, named: Mapping[str, str], language: str
+) -> "pd.Series | None":
+    """Who wrote each row; in a folder another file may call participants otherwise."""
+    participant = _column_of(sheet, "participant", named, language)
+    if participant is not None and sheet.path.is_dir() and "participant" not in named:
+        for other in sheet.columns(*_KNOWN["participant"]):
+            participant = participant.where(participant != "", other)
+    return participant
+
+
+def _folded(cell: str) -> str:
+    return "".join(nfkc(cell).casefold().split())
+
+
 def _as_one(column: "pd.Series") -> "pd.Series":
-    """Each cell as the first one was written that differs from it by width, case and blanks alone."""
-    same = column.map(lambda cell: "".join(nfkc(cell).casefold().split()))
-    return column.groupby(same).transform("first")
+    """Each cell as the first one was written that differs from it by width, case and blanks alone; 7 of 7.0.
+
+    A spreadsheet makes 7.0 of 7. 007 is another one: a spreadsheet would have made 7 of all such.
+    """
+    whole = column.str.replace(r"^([0-9]+)\.0+$", r"\1", regex=True)
+    return whole.groupby(whole.map(_folded)).transform("first")
 
 
 def _columns(
@@ -420,8 +465,11 @@ def _columns(
     for one in found or holding:
         name = _called(one)
         lists[f"{name} (again)" if name in lists else name] = one
-    unread = sorted({name for name, n in counts.items() if n} - lists.keys())
-    return lists, unread
+    unread = {name for name, n in counts.items() if n} - lists.keys()
+    for _, own in sets:
+        if (ten := _ten(own)) and _called(ten) in lists:
+            unread |= {_called([own[k]]) for k in own if k > NUM_WORDS}
+    return lists, sorted(unread)
 
 
 def _called(columns: list["pd.Series"]) -> str:

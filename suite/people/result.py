@@ -16,7 +16,7 @@ from sozo.scoring.statistics.reliability import cronbach_alpha
 from sozo.scoring.table import Cell, Content, Table, tabulate
 from sozo.scoring.translatable import Translatable
 from sozo.suite.people.designs import compared
-from sozo.suite.people.lists import TEXTS, correlates, read_written
+from sozo.suite.people.lists import TEXTS, correlates, only, read_written
 from sozo.suite.people.messages import in_japanese
 from sozo.suite.people.prose import Both, design_tables, how_made, prose
 from sozo.suite.people.scores import percentiles, score_written
@@ -58,7 +58,7 @@ def score_sheet(
     path: Path,
     norms: Path | None,
     japanese: Callable[[str], str],
-    named: Mapping[str, str] | None = None,
+    named: Mapping[str, Any] | None = None,
     correlated: Sequence[str] = (),
 ) -> PeopleScored:
     """The lists of a spreadsheet, scored; percentiles are among the scores of the spreadsheet `norms`.
@@ -67,7 +67,8 @@ def score_sheet(
     the "norms_scale" of norms that have no column for it; `correlated` are columns whose numbers scores are held against.
     """
     named = named or {}
-    sheet = read_sheet(path, named.get("sheet"))
+    sheet = read_sheet(path, named.get("sheet"), named.get("header_rows", 1))
+    sheet = only(sheet, task.settings.language, named)
     own = read_sheet(norms) if norms else None
     lists = read_written(sheet, task.settings.language, named)
     values = correlates(sheet, correlated, lists.attrs["who"])
@@ -88,9 +89,8 @@ def score_sheet(
     models = replace(task.settings, repeated_words=REFUSE)
     strict = scorer.with_checker(paper, models)
     results = score_written(lists, scorer, strict)
-    results[["other_score", "other_reason"]] = score_written(lists, other)[
-        ["score", "reason"]
-    ]
+    beside = score_written(lists, other)[["score", "reason"]]
+    results[["other_score", "other_reason"]] = beside
     score = Measure("dat", 2 if by_olson else 4)
     added = _looked_up(results)
     if own:
@@ -119,7 +119,7 @@ def score_sheet(
     summary = [_summary(rule, results, prefix, score) for rule, prefix in rules.items()]
     notes = [_times(lists, results), _both("by", **facts), _both("nouns", **facts)]
     notes += added
-    notes += _notes(sheet.cells.index, lists, results, language)
+    notes += _notes(sheet, lists, results, language)
     notes += _lacking(values, lists["participant"])
     design = compared(results, lists["group"], score, values)
     alpha = summary[0][_ALPHA_NAME]
@@ -240,24 +240,37 @@ def _times(lists: "pd.DataFrame", results: "pd.DataFrame") -> tuple[str, str]:
 
 
 def _notes(
-    rows: "pd.Index", lists: "pd.DataFrame", results: "pd.DataFrame", language: str
+    sheet: Sheet, lists: "pd.DataFrame", results: "pd.DataFrame", language: str
 ) -> list[tuple[str, str]]:
     """What of the sheet was read as lists, and what looks as if it was read wrongly."""
     unwritten, spellings = lists.attrs["unwritten"], lists.attrs["spellings"]
-    joined = lists.attrs["joined"]
-    left_out = rows.difference(lists.index).difference(unwritten).difference(joined)
+    joined, answers = lists.attrs["joined"], sheet.answers()
+    left_out = answers.cells.index.difference(lists.index).difference(unwritten)
     notes = [_both("columns", columns=lists.attrs["columns"])]
     if unread := lists.attrs["unread"]:
         notes.append(_both("unread", columns=unread))
-    for name, own in {"left_out": left_out, "unwritten": unwritten}.items():
+    if n := sheet.trimmed:
+        notes.append(_both("trimmed", n=n))
+    for column in answers.columns(*TEXTS["headings"]["consent"]):
+        if counts := column[column != ""].value_counts().to_dict():
+            values = _first([f"{value}: {n:,}" for value, n in counts.items()])
+            notes.append(_both("consent", column=column.name, values=values))
+    named = {
+        "joined": joined,
+        "left_out": left_out.difference(joined),
+        "unwritten": unwritten,
+    }
+    for why in dict.fromkeys(sheet.aside.values()):
+        named[why] = [row for row, of in sheet.aside.items() if of == why]
+    for name, own in named.items():
         if n := len(own):
             rows_ja = _first(
                 [re.sub(r"^(\d+) of (.+)$", r"\2の\1", str(row)) for row in own]
             )
-            count = _count(n, "row")
-            notes.append(
-                _both(name, count=count, rows=_first(own), rows_ja=rows_ja, n=n)
-            )
+            facts = {"rows": _first(own), "rows_ja": rows_ja, "n": n}
+            facts |= {"why": name, "why_ja": in_japanese(name)}
+            kind = name if name in TEXTS["notes"] else "aside"
+            notes.append(_both(kind, count=_count(n, "row"), **facts))
     most, times = lists["participant"].value_counts().max(), lists["trial"].nunique()
     if most < times:
         column = lists.attrs["trial"]

@@ -45,7 +45,7 @@ def test_one_of_several_sheets_is_named(tmp_path):
 
 def test_what_is_no_workbook_is_refused_in_one_line(tmp_path):
     path = tmp_path / "a.xlsx"
-    for content in (b"", b"PK", b"id,word\n1,x\n", b"\xd0\xcf\x11\xe0" * 200):
+    for content in (b"", b"PK", b"id,word\n1,x\n"):
         path.write_bytes(content)
         with refused("workbook: no Excel file"):
             read_workbook(path)

@@ -155,6 +155,9 @@ def test_only_tables_scroll_and_only_in_their_own_box(page, browser, width, lang
             "[12, 13].every(n => { const b = document.querySelector(`#section-table${n} + .table .scroll`);"
             " return b.scrollWidth === b.clientWidth; })"
         )
+    long = "for (const own of document.querySelectorAll('.key, tbody th')) own.append('x'.repeat(300))"
+    browser.run(long)
+    assert browser.run("document.documentElement.scrollWidth") == width
 
 
 def test_names_break_behind_separators_only(page, browser):

@@ -42,6 +42,7 @@ class Browser:
         self.pipe, self.answers = os.fdopen(write, "wb", 0), os.fdopen(read, "rb", 0)
         self.number, self.buffer, self.session, self.errors = 0, b"", {}, []
         self.requests = []  # addresses, once the domain Network is enabled
+        self.asked = []  # types of the dialogs that came; each is accepted
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = {
             "sessionId": self.call(
@@ -59,20 +60,21 @@ class Browser:
 
     def call(self, method, **params):
         self.number += 1
-        message = {
-            "id": self.number,
-            "method": method,
-            "params": params,
-            **self.session,
-        }
-        self.pipe.write(json.dumps(message).encode() + b"\0")
+        self._send(self.number, method, **params)
         while (answer := self._next()).get("id") != self.number:
             if answer.get("method") in ("Runtime.exceptionThrown", "Log.entryAdded"):
                 self.errors.append(answer["params"])
+            if answer.get("method") == "Page.javascriptDialogOpening":
+                self.asked.append(answer["params"]["type"])
+                self._send(0, "Page.handleJavaScriptDialog", accept=True)
             if answer.get("method") == "Network.requestWillBeSent":
                 self.requests.append(answer["params"]["request"]["url"])
         assert "error" not in answer, answer
         return answer["result"]
+
+    def _send(self, number, method, **params):
+        message = {"id": number, "method": method, "params": params, **self.session}
+        self.pipe.write(json.dumps(message).encode() + b"\0")
 
     def _next(self):
         while b"\0" not in self.buffer:
@@ -93,6 +95,9 @@ class Browser:
         self.call("Emulation.setDeviceMetricsOverride", **size)
         self.call("Emulation.setScriptExecutionDisabled", value=not script)
         self.call("Page.navigate", url="about:blank")
+        # Where a dialog came, Chromium forgets an address that follows at once.
+        while self.run("location.href + document.readyState") != "about:blankcomplete":
+            time.sleep(0.05)
         self.call("Page.navigate", url=url)
         ready = "location.protocol === 'file:' && document.readyState === 'complete'"
         reader = " && !document.querySelector('#reader[hidden]')" if script else ""

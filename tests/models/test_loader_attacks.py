@@ -257,7 +257,10 @@ NO_MODELS = {
         "a",
         lambda root: (root / "a/adapter_model.safetensors").write_bytes(POINTER),
     ),
-    "a GGUF file": ("m.gguf", lambda root: (root / "m.gguf").write_bytes(b"GGUF\3")),
+    "a GGUF file": (
+        "m.gguf",
+        lambda root: (root / "m.gguf").write_bytes(b"GGUF\3\0\0\0"),
+    ),
     "a base that is a pointer": (
         "a",
         lambda root: (root / "base/tokenizer.json").write_bytes(POINTER),

@@ -87,6 +87,18 @@ REFUSED = {
     "two columns of one word": "participant,answer,Answer\n1,犬,猫\n",
     "a NUL character": table(WIDE).replace("007", "0\x007"),
     "UTF-16": table(WIDE).encode("utf-16"),
+    "UTF-16 without a mark": table(WIDE).encode("utf-16-be"),
+    "an SPSS file": b"$FL2@(#) SPSS DATA FILE" + bytes(99),
+    "a zip archive": b"PK\x03\x04" + bytes(99),
+    "an old workbook": b"\xd0\xcf\x11\xe0" + bytes(99),
+    "a large-file pointer": "version https://git-lfs.github.com/spec/v1\nsize 3\n",
+    "mojibake": table(WIDE).encode().decode("latin-1"),
+    "twelve columns of words": table(
+        [
+            ["participant", *(f"Q{k}_word" for k in range(1, 13))],
+            ["1", *WORDS, "鏡", "嵐"],
+        ]
+    ),
     "Latin-1": "participant,answer\n1,Zürich\n".encode("latin-1"),
     "UTF-8, then Shift_JIS": table(WIDE).encode() + "008,犬\r\n".encode("cp932"),
     # This line in UTF-8 is Shift_JIS as well, of kanji that nobody wrote: 縺縺.
@@ -428,7 +440,7 @@ def test_a_workbook_is_read_as_its_sheet_says_and_what_excel_made_is_told(
 
 def test_a_workbook_of_another_kind_is_refused(tmp_path):
     with refused("people: a workbook of OpenOffice"):
-        read_sheet(save(tmp_path / "people.ods", b"PK"))
+        read_sheet(save(tmp_path / "people.ods", b"PK\x03\x04"))
 
 
 def test_with_send_words_the_server_gets_them_and_without_nothing(

@@ -393,7 +393,7 @@ def test_rows_that_are_no_lists_are_kept_without_a_score_and_told(fake, tmp_path
     assert [row["sozo_score"] for row in rows] == ["", "", "1.0000", "1.0000"]
     assert [row["ResponseId"] for row in rows[2:]] == ["R_1abc", "R_2def"]
     assert [row["sozo_reason"] for row in rows] == [""] * 4
-    for fact in ("2 rows (2, 3)", "2 lists", "2 participants"):
+    for fact in ("headings): 2 (2, 3)", "2 lists", "2 participants"):
         assert fact in page
 
 

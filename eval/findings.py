@@ -14,7 +14,7 @@ from sozo.eval.curve import CURVE, BesideLine, beside_line
 from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.judge_noise import judge_noise, judged_twice, with_noise
 from sozo.eval.second_encoder import PARTS, SecondGain, SecondGains
-from sozo.eval.seeds import Method, caveats_of
+from sozo.eval.seeds import Method, caveats_of, judges_of
 from sozo.models.trained_on import YES, different, target
 from sozo.scoring.measure import DIFFERENCE, LEVEL, MEAN, RATIO, Estimate, Measure
 from sozo.scoring.numbers import n_of
@@ -199,9 +199,18 @@ def findings(
     rows = list[Finding]()
     for task in task_types().values():
         if runs := [run for model in compared.models if (run := model.run(task.name))]:
-            columns[task.name] = _columns(task, runs)
+            columns[task.name] = own = _columns(task, runs)
             for method in compared.methods:
-                rows += means(method, task, columns[task.name])
+                rows += means(method, task, own)
+            for judge in judges_of(compared.methods, task.name):
+                column = _by_judge(task, judge)
+                for method in compared.methods:
+                    rows += means(method.by(judge), task, [column])
+                # Of the run itself it says nothing.
+                columns[task.name] = [
+                    *columns[task.name],
+                    replace(column, cell=_nothing),
+                ]
     seers = SecondGains(second) if second else None
     tasks = [task_types()[name] for name in columns]
     noises = dict[str, tuple[float, int]]()
@@ -228,7 +237,7 @@ def first_measures(task: type[Task]) -> tuple[Measure, ...]:
     """The task's measures that stand on the first screen, the one that it is known by first."""
     if task.control:
         return *task.control.measures, *task.control.beside
-    return task.measures[0], *task.beside()
+    return task.known_by(), *task.beside()
 
 
 def compared_measures(task: type[Task]) -> list[Measure]:
@@ -319,6 +328,17 @@ def _columns(task: type[Task], runs: Sequence[RunResult]) -> list[RunColumn]:
     ]
 
 
+def _by_judge(task: type[Task], judge: str) -> RunColumn:
+    """The column of what a further judge says of a task's answers."""
+    main = task.known_by()
+    change = main.by(judge)
+    return replace(measured(main, change.short), key=change.short, change=change)
+
+
+def _nothing(run: RunResult) -> None:
+    return None
+
+
 def _caveats(runs: Sequence[RunResult]) -> tuple[str, ...]:
     """Without who scored, which is `by`."""
     return tuple(name for name in caveats_of(runs) if not name.startswith("by "))
@@ -357,6 +377,13 @@ class _Pair:
                 level = self._level(measure) if shown else LEVEL
                 if found := compare(self.base, self.method, measure, level):
                     yield self._row(task, measure, found, shown)
+            for judge, pair in self._by_judges(task).items():
+                main, own = task.known_by(), task.known_by().by(judge)
+                level = self._level(own)
+                if found := compare(pair.base, pair.method, main, level):
+                    row = pair._row(task, main, found, True)
+                    shown = replace(row.measure, name=own.name)
+                    yield replace(row, measure=shown, column=own.short, label=own.name)
             if beside := self._beside_lines.get(task.name):
                 yield self._curve(task, beside)
             if task.second and self.seers:
@@ -407,6 +434,14 @@ class _Pair:
             caveats=self._caveats(task),
             below=tuple(notes),
         )
+
+    def _by_judges(self, task: type[Task]) -> dict[str, "_Pair"]:
+        """The two by each further judge of the same answers, who decides no measure but the score."""
+        sides = self.base, self.method
+        return {
+            judge: replace(self, base=self.base.by(judge), method=self.method.by(judge))
+            for judge in judges_of(sides, task.name)
+        }
 
     @cached_property
     def _beside_lines(self) -> dict[str, BesideLine]:
@@ -508,7 +543,8 @@ class _Pair:
 
     def _level(self, measure: Measure) -> float:
         """Of simultaneous intervals: half of 5% for the tasks' first measures, half for the others, in equal parts."""
-        mains = {task.measures[0].name for task in self.tasks if not task.control}
+        mains = {task.known_by().name for task in self.tasks if not task.control}
+        mains |= {name for name in self._sharing if " by " in name}
         among = [
             name for name in self._sharing if (name in mains) == (measure.name in mains)
         ]
@@ -526,7 +562,13 @@ class _Pair:
             one.measure.name for one in self._beside_lines.values() if not one.reason
         ]
         could = [one.name for task, one in every if self._could_differ(task, one)]
-        return [*could, *curves]
+        by_judges = [
+            task.known_by().by(judge).name
+            for task in self.tasks
+            for judge, pair in self._by_judges(task).items()
+            if pair._could_differ(task, task.known_by())
+        ]
+        return [*could, *by_judges, *curves]
 
     def _could_differ(self, task: type[Task], measure: Measure) -> bool:
         """A target is no evidence, what both sides always have cannot differ, what is not compared has no interval."""

@@ -1,7 +1,7 @@
 """Methods: models, and those trained at several seeds, told by their names; a study calls its rows A, A@1, A@2."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -51,9 +51,22 @@ class Method:
         """The model of a seed; the first one where it has no such seed."""
         return self.runs.get(seed, self.first)
 
+    def by(self, judge: str) -> "Method":
+        """It with what a further judge scored."""
+        return replace(
+            self, runs={seed: one.by(judge) for seed, one in self.runs.items()}
+        )
+
     def of_task(self, task: str) -> list[RunResult]:
         """The runs of a task that say most, of those seeds that have one."""
         return [run for model in self.runs.values() if (run := model.run(task))]
+
+
+def judges_of(methods: Iterable[Method], task: str) -> list[str]:
+    """The further judges that scored a task's answers."""
+    models = chain(*(method.runs.values() for method in methods))
+    keys = chain(*(model.judged for model in models))
+    return list(dict.fromkeys(judge for name, judge in keys if name == task))
 
 
 def fold(models: Sequence[Evaluated]) -> list[Method]:

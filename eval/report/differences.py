@@ -48,19 +48,22 @@ def difference_tables(page: TaskOnPage) -> list[Table]:
             for row in own
             if (row.model, row.base) == (method.name, base.name)
         }
+        caveats = dict.fromkeys(
+            caveat
+            for row in own
+            if (row.model, row.base) == (method.name, base.name)
+            for caveat in row.caveats
+            if caveat not in page.caveats
+        )
         if (
             cells
             and base.of_task(page.task.name)
             and method.of_task(page.task.name)
             and not method.reference
         ):
-            rows.append(
-                page.row(
-                    method,
-                    [cells.get(name, lacking[name]) for name in measures],
-                    base.name,
-                )
-            )
+            each = [cells.get(name, lacking[name]) for name in measures]
+            row = page.row(method, each, base.name)
+            rows.append(replace(row, caveats=tuple(caveats)))
     scales = filter(
         None, dict.fromkeys(run.scale.get("score_name") for run in page.runs)
     )

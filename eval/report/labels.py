@@ -98,7 +98,7 @@ def is_main(measure: Measure) -> bool:
     """Whether its task is known by it; nothing is won in a control."""
     task = task_types().get(measure.task)
     return (
-        task is not None and not task.control and task.measures[0].name == measure.name
+        task is not None and not task.control and task.known_by().name == measure.name
     )
 
 

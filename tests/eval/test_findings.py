@@ -39,7 +39,7 @@ MEASURES = {
     "jcq/scored",
     "jcq/complete",
 }
-MEASURES |= {"sat", "sat/scored", "sat/complete", "sat/compliant"}
+MEASURES |= {"sat/kept", "sat/scored", "sat/complete", "sat/compliant"}
 FAR = "深夜の工場では、機械が静かに夢を見ていた。" * 20
 OPPOSITE = {
     HIGHER: LOWER,
@@ -274,7 +274,7 @@ def test_levels_are_fixed_by_the_tasks_whatever_flags_were_given(scored, tmp_pat
     none = load_stories()[0].id
     sat_run(tmp_path / "m-sat", "model", lambda story: "" if story.id == none else FAR)
     both = levels(tmp_path, SecondEncoder())
-    first = ("dat", "sat")
+    first = ("dat", "sat/kept")
     assert both == {name: share_of(2 if name in first else 6) for name in both}
     assert len(both) == 8
 

@@ -147,8 +147,8 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
             known = models.setdefault(name, replace(model, name=name))
             further = run.task, run.judge
             if before and run.judge != before.judge and further not in known.judged:
-                own = replace(run, study=model.study)
-                models[name] = replace(known, judged={**known.judged, further: own})
+                again = replace(run, study=model.study)
+                models[name] = replace(known, judged={**known.judged, further: again})
                 continue
             if key in known.runs:
                 folders = f"{known.runs[key].folder} and {run.folder}"

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from sozo.eval.compare import Compared, Difference, compare, compare_models
 from sozo.eval.curve import CURVE, BesideLine, beside_line
 from sozo.eval.evaluated import Evaluated, not_alike
-from sozo.eval.judge_noise import judge_noise, judged_twice, with_noise
+from sozo.eval.judge_noise import column_by, judge_noise, judged_twice, with_noise
 from sozo.eval.second_encoder import PARTS, SecondGain, SecondGains
-from sozo.eval.seeds import Method, caveats_of, judges_of
+from sozo.eval.seeds import Method, caveats_of_both, judges_of, scored_caveats
 from sozo.models.trained_on import YES, different, target
 from sozo.scoring.measure import DIFFERENCE, LEVEL, MEAN, RATIO, Estimate, Measure
 from sozo.scoring.numbers import n_of
@@ -190,27 +190,19 @@ def findings(
     *,
     all_pairs: bool = False,
 ) -> Findings:
-    """The rows of models, held against the one called `base` (`compare_models`), and scored by a second encoder too.
-
-    Means come first, task by task; then what differs.
-    """
+    """The rows of models, held against the one called `base` (`compare_models`): means by task, then what differs."""
     compared = compare_models(models, base, all_pairs=all_pairs)
     columns = {}
     rows = list[Finding]()
     for task in task_types().values():
         if runs := [run for model in compared.models if (run := model.run(task.name))]:
-            columns[task.name] = own = _columns(task, runs)
+            columns[task.name] = _columns(task, runs)
             for method in compared.methods:
-                rows += means(method, task, own)
+                rows += means(method, task, columns[task.name])
             for judge in judges_of(compared.methods, task.name):
-                column = _by_judge(task, judge)
+                columns[task.name] += [column := column_by(task, judge)]
                 for method in compared.methods:
                     rows += means(method.by(judge), task, [column])
-                # Of the run itself it says nothing.
-                columns[task.name] = [
-                    *columns[task.name],
-                    replace(column, cell=_nothing),
-                ]
     seers = SecondGains(second) if second else None
     tasks = [task_types()[name] for name in columns]
     noises = dict[str, tuple[float, int]]()
@@ -255,7 +247,7 @@ def means(
     """What a method's runs of a task say in their columns, over its seeds; texts are no findings."""
     if not (runs := method.of_task(task.name)):
         return
-    caveats = _caveats(runs)
+    caveats = scored_caveats(runs)
     for column in columns:
         cell = over_runs([column.fill(run) for run in runs])
         if isinstance(cell.content, str):
@@ -328,22 +320,6 @@ def _columns(task: type[Task], runs: Sequence[RunResult]) -> list[RunColumn]:
     ]
 
 
-def _by_judge(task: type[Task], judge: str) -> RunColumn:
-    """The column of what a further judge says of a task's answers."""
-    main = task.known_by()
-    change = main.by(judge)
-    return replace(measured(main, change.short), key=change.short, change=change)
-
-
-def _nothing(run: RunResult) -> None:
-    return None
-
-
-def _caveats(runs: Sequence[RunResult]) -> tuple[str, ...]:
-    """Without who scored, which is `by`."""
-    return tuple(name for name in caveats_of(runs) if not name.startswith("by "))
-
-
 def _counted(run: RunResult, measure: Measure) -> str:
     return (
         "answers"
@@ -378,12 +354,11 @@ class _Pair:
                 if found := compare(self.base, self.method, measure, level):
                     yield self._row(task, measure, found, shown)
             for judge, pair in self._by_judges(task).items():
-                main, own = task.known_by(), task.known_by().by(judge)
-                level = self._level(own)
-                if found := compare(pair.base, pair.method, main, level):
+                main, by = task.known_by(), task.known_by().by(judge)
+                if found := compare(pair.base, pair.method, main, self._level(by)):
                     row = pair._row(task, main, found, True)
-                    shown = replace(row.measure, name=own.name)
-                    yield replace(row, measure=shown, column=own.short, label=own.name)
+                    known = replace(row.measure, name=by.name)
+                    yield replace(row, measure=known, column=by.short, label=by.name)
             if beside := self._beside_lines.get(task.name):
                 yield self._curve(task, beside)
             if task.second and self.seers:
@@ -431,16 +406,15 @@ class _Pair:
             by=_by(runs[0], measure) if runs else "",
             target=self._target(task, measure),
             first=first,
-            caveats=self._caveats(task),
+            caveats=caveats_of_both(self.base, self.method, task.name),
             below=tuple(notes),
         )
 
     def _by_judges(self, task: type[Task]) -> dict[str, "_Pair"]:
         """The two by each further judge of the same answers, who decides no measure but the score."""
-        sides = self.base, self.method
         return {
             judge: replace(self, base=self.base.by(judge), method=self.method.by(judge))
-            for judge in judges_of(sides, task.name)
+            for judge in judges_of((self.base, self.method), task.name)
         }
 
     @cached_property
@@ -463,7 +437,7 @@ class _Pair:
             by=_by(self.method.of_task(task.name)[0], measure),
             target=self._target(task, beside.up),
             first=True,
-            caveats=self._caveats(task),
+            caveats=caveats_of_both(self.base, self.method, task.name),
             below=tuple(beside.notes),
         )
 
@@ -490,7 +464,7 @@ class _Pair:
                     task, task.second if pairing else task.measures[0], encoder
                 ),
                 first=pairing and not self.method.reference,
-                caveats=self._caveats(task),
+                caveats=caveats_of_both(self.base, self.method, task.name),
             )
         known = Measure(f"{task.name}/known_pairs", share=True)
         yield self._finding(known, MEAN, Estimate(gains.known_pairs), by=encoder)
@@ -513,22 +487,6 @@ class _Pair:
         if self.method.several or self.base.several:
             return "seeds"
         return "items" if measure.per_item else "answers"
-
-    def _caveats(self, task: type[Task]) -> tuple[str, ...]:
-        """The model's, and the base's with its name, where the model has them not."""
-        own = _caveats(self.method.of_task(task.name))
-        others = [
-            caveat
-            for caveat in _caveats(self.base.of_task(task.name))
-            if caveat not in own
-        ]
-        return (
-            *own,
-            *(
-                translatable("{model}: {caveat}", model=self.base.name, caveat=caveat)
-                for caveat in others
-            ),
-        )
 
     def _target(self, task: type[Task], measure: Measure, encoder: str = "") -> str:
         """Of the model, or of the base: what went for one of both tells them apart without more."""

@@ -100,6 +100,22 @@ def caveats_of(runs: Sequence[RunResult], elsewhere: Collection[str] = ()) -> li
     ]
 
 
+def scored_caveats(runs: Sequence[RunResult]) -> tuple[str, ...]:
+    """Those of runs without who scored, for who says that beside."""
+    return tuple(name for name in caveats_of(runs) if not name.startswith("by "))
+
+
+def caveats_of_both(base: Method, method: Method, task: str) -> tuple[str, ...]:
+    """The method's, and the base's with its name, where the method has them not."""
+    own = scored_caveats(method.of_task(task))
+    of_base = (
+        translatable("{model}: {caveat}", model=base.name, caveat=caveat)
+        for caveat in scored_caveats(base.of_task(task))
+        if caveat not in own
+    )
+    return (*own, *of_base)
+
+
 def _sum(counts: Sequence[Translatable], runs: int) -> str:
     """Counts of the same, such as answers that were cut off, together, and in how many of the runs."""
     n, of = (sum(one.values[name] for one in counts) for name in ("n", "of"))

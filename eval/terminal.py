@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sozo.data.progress import console
 from sozo.eval.evaluated import scored_before
 from sozo.eval.run import TaskRun
-from sozo.scoring.final_text import Ending
+from sozo.scoring.final_text import NO_TEXT, Ending
 from sozo.scoring.numbers import n_of
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
@@ -61,7 +61,8 @@ def _cut_short(run: RunResult) -> list[str]:
     ) is None:  # not known of answers that somebody else drew
         return []
     cut, answers = run.states[Ending.CUT], sum(run.states.values())
-    text = f"{n_of(cut, answers)} answers were cut at {limit} tokens: --max-new-tokens"
+    cut += run.states[NO_TEXT]  # which reasoning mostly took
+    text = f"{n_of(cut, answers)} answers were cut or left without text at {limit} tokens: --max-new-tokens"
     return [text] if cut > MOST_CUT * answers else []
 
 
@@ -131,8 +132,7 @@ def print_tables(tables: Sequence[Table]) -> None:
                 Text("\n".join(_lines(cell)), "bold" if cell.mark else "")
                 for cell in row.cells
             ]
-            lines = map(english, (*row.below, *row.caveats))
-            rows.append([Text("\n".join([row.name, *lines])), *cells])
+            rows.append([Text("\n".join([row.name, *map(english, row.below)])), *cells])
         columns = [
             [head, *(str(row[k]) for row in rows)] for k, head in enumerate(heads)
         ]
@@ -161,7 +161,9 @@ def print_tables(tables: Sequence[Table]) -> None:
             for texts in rows:
                 table.add_row(*(texts[number] for number in numbers))
             console().print(table)
-        print_lines(english(note) for note in (*shown.empty, *shown.notes))
+        print_lines(
+            english(note) for note in (*shown.empty, *shown.caveats, *shown.notes)
+        )
 
 
 def _lines(cell: Cell) -> list[str]:

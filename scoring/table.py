@@ -211,6 +211,18 @@ class Table:
     ] = ()  # labels of what says which columns are left out, and why
     scope: str = ""  # label of what all its numbers are of, where it must be said: "JCQ, 35 trial questions"
 
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What its numbers must not be read without, each once, behind the rows that it is about."""
+        names: dict[str, list[str]] = {}
+        for row in self.rows:
+            for caveat in row.caveats:
+                names.setdefault(caveat, []).append(row.name)
+        return tuple(
+            translatable("{model}: {caveat}", model=", ".join(own), caveat=caveat)
+            for caveat, own in names.items()
+        )
+
 
 def tabulate(
     name: str, rows: Sequence[Mapping[str, Content]], notes: Sequence[str] = ()

@@ -4,6 +4,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from sozo.data.errors import UserError
 from sozo.data.jsonl import read_objects
 from sozo.data.schema import ERROR, iter_tables
 from sozo.scoring.final_text import COMPLETE, NOT_AT_HAND, STATES, answer_state
@@ -137,7 +139,9 @@ class RunResult:
         """How many answers came to each of STATES, whatever their task and their scores."""
         if known := self.metrics.get("states"):
             return known
-        count = Counter(answer.state for answer in self.answers())
+        count = Counter[str]()
+        with suppress(UserError):  # of answers that are away nobody knows
+            count.update(answer.state for answer in self.answers())
         return {state: count[state] for state in STATES}
 
     @property

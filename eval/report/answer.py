@@ -213,7 +213,11 @@ def row_name(row: Finding, several: bool) -> str:
     """What a row's measure is called: with the task where there are several, and with who scored where that matters."""
     name = translatable(measure_label(row.measure))
     second = task_types()[row.task].second
-    if row.by and (row.kind == CURVE or is_main(row.measure) or row.measure == second):
+    if (
+        row.by
+        and " by " not in row.measure.name
+        and (row.kind == CURVE or is_main(row.measure) or row.measure == second)
+    ):
         name = translatable("{name} by {by}", name=name, by=row.by)
     return (
         translatable("{task} {name}", task=translatable(row.task), name=name)

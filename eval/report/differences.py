@@ -48,13 +48,6 @@ def difference_tables(page: TaskOnPage) -> list[Table]:
             for row in own
             if (row.model, row.base) == (method.name, base.name)
         }
-        caveats = dict.fromkeys(
-            caveat
-            for row in own
-            if (row.model, row.base) == (method.name, base.name)
-            for caveat in row.caveats
-            if caveat not in page.caveats
-        )
         if (
             cells
             and base.of_task(page.task.name)
@@ -63,7 +56,12 @@ def difference_tables(page: TaskOnPage) -> list[Table]:
         ):
             each = [cells.get(name, lacking[name]) for name in measures]
             row = page.row(method, each, base.name)
-            rows.append(replace(row, caveats=tuple(caveats)))
+            of_base = [
+                translatable("{model}: {caveat}", model=base.name, caveat=caveat)
+                for caveat in page.own_caveats(base)
+                if caveat not in row.caveats
+            ]
+            rows.append(replace(row, caveats=(*row.caveats, *of_base)))
     scales = filter(
         None, dict.fromkeys(run.scale.get("score_name") for run in page.runs)
     )

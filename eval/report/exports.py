@@ -212,8 +212,9 @@ def latex(table: Table, name: str, typeset: Typeset = ONE_COLUMN) -> str:
     head = "% \\usepackage{array, booktabs, longtable}; Japanese: LuaLaTeX with luatexja, or upLaTeX\n"
     if left_out := [heading for k, heading in enumerate(headings) if k not in kept]:
         head += f"% In {name}.csv only (sozo report --columns NAME ... chooses): {'; '.join(left_out)}\n"
-    said = (f"{row.name}: {_caveats(row).text}." for row in table.rows if row.caveats)
-    if notes := escape(" ".join(said)):  # in the file, whatever becomes of its caption
+    if notes := escape(
+        " ".join(f"{english(one)}." for one in table.caveats)
+    ):  # in the file, whatever becomes of its caption
         notes = f"\\par\\footnotesize {notes}\n"
     text = re.sub(
         r"\\end\{(?:tabular|longtable)\}\n", lambda end: end[0] + notes, text, count=1

@@ -219,8 +219,8 @@ class TaskOnPage:
                 Cell(why=apart) if apart else run.between(second, measure)
                 for measure in self.task.measures
             ]
-            own = tuple(caveats_of([run, second], self.caveats))
-            rows.append(TableRow(f"{name} × {other}", tuple(cells), caveats=own))
+            caveats = tuple(caveats_of([run, second], self.caveats))
+            rows.append(TableRow(f"{name} × {other}", tuple(cells), caveats=caveats))
         label = f"{self.task.name}_between"
         columns = ("model", *(measure.name for measure in self.task.measures))
         return [without_empty(Table(label, columns, tuple(rows), (f"{label}_note",)))]

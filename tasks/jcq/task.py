@@ -185,7 +185,8 @@ class Jcq(JudgedTask):
             ):  # which no text is, so that its judgement is of no other answer
                 text = f"{NOT_AT_HAND}: {answer.id}"
             if why := no_answer(answer):
-                unusable[answer.id] = Row(reason=why, facts={"judged": text})
+                facts = {} if why == ERROR else {"judged": text}
+                unusable[answer.id] = Row(reason=why, facts=facts)
                 # Else its file has a judgement of it, which must find its answer.
                 if why == ERROR or not settings.judgements:
                     continue

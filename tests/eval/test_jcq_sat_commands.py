@@ -124,7 +124,7 @@ def test_answers_that_were_cut_or_empty_are_counted_beside_the_mean(tmp_path):
     shown = " ".join(done.stdout.split())
     assert "Answers: cut 10 of 35, 28.6%" in shown
     assert "10 of 35 answers: cut" in shown
-    assert "10 of 35 answers were cut at 4096 tokens" in shown
+    assert "20 of 35 answers were cut or left without text at 4096 tokens" in shown
     limits = [body.get("max_tokens", 0) for body in requests if body["model"] == "m"]
     assert max(limits) == 4096
 
@@ -159,7 +159,7 @@ def test_no_judge_is_shown_an_answer_without_text_and_all_are_counted(tmp_path):
     assert "Unusable: no_text 3 of 35, 8.6%" in shown
     run = finished_run(tmp_path / "out" / RUN)
     logged = _values(TaskRun(Jcq(), run.folder, run.metrics, True))
-    assert (logged["reasons_error"], logged["reasons_empty_of"]) == (1, 35)
+    assert (logged["reasons_error"], logged["reasons_no_text_of"]) == (1, 35)
 
 
 def test_reasoning_that_reaches_the_limit_and_leaves_no_text_is_said_in_a_line(
@@ -169,7 +169,10 @@ def test_reasoning_that_reaches_the_limit_and_leaves_no_text_is_said_in_a_line(
         words = ("dat", "--model", "m", "--base-url", url, "--num-answers", "3")
         done = evaluate(tmp_path, *words, "--output", "out")
     assert done.returncode == 0, done.stderr
-    assert "\n3 of 3 answers were cut at 256 tokens: --max-new-tokens\n" in done.stdout
+    assert (
+        "\n3 of 3 answers were cut or left without text at 256 tokens: --max-new-tokens\n"
+        in done.stdout
+    )
 
 
 PRICES = ("--judge-price-in", "1", "--judge-price-out", "1")

@@ -27,8 +27,8 @@ def looked(mini, limit):
 @pytest.mark.parametrize(("limit", "cut"), [(10, True), (1024, False)])
 def test_how_many_answers_are_cut_is_told(mini, limit, cut, capsys):
     looked(mini, limit)
-    err = capsys.readouterr().err
-    assert says("sft: answers are cut", err) if cut else not err
+    told = capsys.readouterr().out
+    assert says("sft: answers are cut", told.strip()) if cut else not told
 
 
 def test_a_limit_that_leaves_nothing_is_refused(mini):

@@ -61,12 +61,6 @@ def never_came(answer: Any) -> bool:
     return not answer.text and answer.finish_reason == ERROR
 
 
-def no_answer(answer: Any) -> str | None:
-    """Why there is nothing to score: none came (ERROR), or none in the form that was asked for (FORM); or None."""
-    nothing = not answer.text and answer.finish_reason in (ERROR, FORM)
-    return answer.finish_reason if nothing else None
-
-
 def utf8_safe(text: str) -> str:
     """`text` with lone surrogates written out as escapes, so that it can be stored as UTF-8.
 

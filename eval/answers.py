@@ -42,7 +42,8 @@ def write_answers(path: Path, models: Sequence[Evaluated]) -> int:
     - `asked`: what the item asks, if that is short; else its title. Whole prompts stand in the run's `items.jsonl`,
       once an item. Of a run that asks one thing it is empty;
     - `score`: of the task's first measure; `reason`: why there is none; `state`: whether the answer came to its end
-      (`complete`, `truncated`, `filtered`, `error`, `empty`; `not_at_hand` where only its judgement is known);
+      (`complete`, `cut`, `refusal`, `filtered`, `no_text`, `wrong_form`, `error`; `not_at_hand` where only its
+      judgement is known);
     - the other measures of each task by their names, shares as 1 or 0. JCQ's by kinds of questions are left out, since
       they are those of all with `group`;
     - `run`: the run's folder.
@@ -117,7 +118,7 @@ def _rows(
     models: Sequence[Evaluated], measures: Sequence[Measure]
 ) -> Iterator[list[Any]]:
     for model in models:
-        for run in model.runs.values():
+        for run in (*model.runs.values(), *model.judged.values()):
             asked = {item: _asked(run, item) for item in run.items}
             own = {measure for measure in measures if measure.task == run.main.task}
             for answer in run.answers():

@@ -108,11 +108,6 @@ def _with_base(
         of_study.get(m.first.study, first) if name is None else by_name[name]
         for m in methods
     ]
-    # Of answers that a further judge scored, the base's by that judge.
-    bases = [
-        by_name.get(f"{base.name} by {m.first.judge}", base)
-        for base, m in zip(bases, methods, strict=True)
-    ]
     return [
         (base, method)
         for base, method in zip(bases, methods, strict=True)

@@ -5,6 +5,7 @@ A part is there whole or not at all and depends on (seed, its number) alone: any
 
 import logging
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -343,14 +344,17 @@ def _usable(part: TablePart) -> int:
 
 def _expect_usable(parts: Sequence[TablePart]) -> None:
     """Warn if the parts that are there hold 64 answers and none is usable; an InVainError from 256 on."""
-    came = 0
+    reasons = Counter[str]()
     for part in filter(is_there, parts):
         (table,) = iter_tables(part.path, ("score", "reason"))
         if table["score"].null_count < part.rows:
             return
-        came += part.rows - table["reason"].to_pylist().count(ERROR)
+        reasons.update(table["reason"].to_pylist())
+    del reasons[ERROR]
+    came = reasons.total()
+    why = ", ".join(f"{n:,} {reason}" for reason, n in reasons.most_common(2))
     remedy = "docs/usable-lists.md says what helps, and --keep-going draws on from here"
-    message = f"none of the first {came:,} answers is usable; {remedy}"
+    message = f"none of the first {came:,} answers is usable ({why}); {remedy}"
     if came >= _STOPS:
         raise InVainError(message)
     if _WARNS <= came < _WARNS + part.rows:

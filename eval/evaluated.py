@@ -32,10 +32,17 @@ class Evaluated:
         None  # of a study, the paper's name of the model that it starts from
     )
     study: Path | None = None  # which study it is a row of: the study's folder
-    judge: str = ""  # of answers that another judge scored before, this one
     runs: Mapping[tuple[str, str], RunResult] = field(
         default_factory=dict
     )  # by task and kind (`RunResult.kind`)
+    judged: Mapping[tuple[str, str], RunResult] = field(
+        default_factory=dict
+    )  # the same answers by further judges, by task and judge
+
+    def by(self, judge: str) -> "Evaluated":
+        """The model with what a further judge scored."""
+        own = {key: run for key, run in self.judged.items() if key[1] == judge}
+        return replace(self, runs=own)
 
     def of_task(self, task: str) -> list[RunResult]:
         """All runs of a task, the one that says most last (`RunResult.kinds`)."""
@@ -97,7 +104,7 @@ def named(text: str) -> tuple[str | None, str]:
 def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
     """The models whose finished runs lie in some folders, however deep; of a study's folder its rows.
 
-    Answers that several judges scored are a model for each: behind the first one's come NAME by JUDGE.
+    Answers that several judges scored are one model's: the first judge's run, and behind it `judged`.
 
     A place is `DIR`, or `NAME=DIR`: then DIR's only model is called NAME, and several NAME/MODEL. Within one come
     `before` and the paper's methods first, then names (checkpoint-9 before -10). Where it holds several studies, a row
@@ -137,11 +144,12 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
             name = own if prefix is None else prefix if alone else f"{prefix}/{own}"
             key = (run.task, run.kind)
             before = models[name].runs.get(key) if name in models else None
-            judge = run.judge
-            if before and judge != before.judge:
-                name = f"{name} by {judge}"
-                model = replace(model, judge=judge)
             known = models.setdefault(name, replace(model, name=name))
+            further = run.task, run.judge
+            if before and run.judge != before.judge and further not in known.judged:
+                again = replace(run, study=model.study)
+                models[name] = replace(known, judged={**known.judged, further: again})
+                continue
             if key in known.runs:
                 folders = f"{known.runs[key].folder} and {run.folder}"
                 raise UserError(

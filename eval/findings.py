@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from sozo.eval.compare import Compared, Difference, compare, compare_models
 from sozo.eval.curve import CURVE, BesideLine, beside_line
 from sozo.eval.evaluated import Evaluated, not_alike
-from sozo.eval.judge_noise import judge_noise, judged_twice, with_noise
+from sozo.eval.judge_noise import column_by, judge_noise, judged_twice, with_noise
 from sozo.eval.second_encoder import PARTS, SecondGain, SecondGains
-from sozo.eval.seeds import Method, caveats_of
+from sozo.eval.seeds import Method, caveats_of_both, judges_of, scored_caveats
 from sozo.models.trained_on import YES, different, target
 from sozo.scoring.measure import DIFFERENCE, LEVEL, MEAN, RATIO, Estimate, Measure
 from sozo.scoring.numbers import n_of
@@ -190,10 +190,7 @@ def findings(
     *,
     all_pairs: bool = False,
 ) -> Findings:
-    """The rows of models, held against the one called `base` (`compare_models`), and scored by a second encoder too.
-
-    Means come first, task by task; then what differs.
-    """
+    """The rows of models, held against the one called `base` (`compare_models`): means by task, then what differs."""
     compared = compare_models(models, base, all_pairs=all_pairs)
     columns = {}
     rows = list[Finding]()
@@ -202,6 +199,10 @@ def findings(
             columns[task.name] = _columns(task, runs)
             for method in compared.methods:
                 rows += means(method, task, columns[task.name])
+            for judge in judges_of(compared.methods, task.name):
+                columns[task.name] += [column := column_by(task, judge)]
+                for method in compared.methods:
+                    rows += means(method.by(judge), task, [column])
     seers = SecondGains(second) if second else None
     tasks = [task_types()[name] for name in columns]
     noises = dict[str, tuple[float, int]]()
@@ -228,7 +229,7 @@ def first_measures(task: type[Task]) -> tuple[Measure, ...]:
     """The task's measures that stand on the first screen, the one that it is known by first."""
     if task.control:
         return *task.control.measures, *task.control.beside
-    return task.measures[0], *task.beside()
+    return task.known_by(), *task.beside()
 
 
 def compared_measures(task: type[Task]) -> list[Measure]:
@@ -246,7 +247,7 @@ def means(
     """What a method's runs of a task say in their columns, over its seeds; texts are no findings."""
     if not (runs := method.of_task(task.name)):
         return
-    caveats = _caveats(runs)
+    caveats = scored_caveats(runs)
     for column in columns:
         cell = over_runs([column.fill(run) for run in runs])
         if isinstance(cell.content, str):
@@ -319,11 +320,6 @@ def _columns(task: type[Task], runs: Sequence[RunResult]) -> list[RunColumn]:
     ]
 
 
-def _caveats(runs: Sequence[RunResult]) -> tuple[str, ...]:
-    """Without who scored, which is `by`."""
-    return tuple(name for name in caveats_of(runs) if not name.startswith("by "))
-
-
 def _counted(run: RunResult, measure: Measure) -> str:
     return (
         "answers"
@@ -357,6 +353,12 @@ class _Pair:
                 level = self._level(measure) if shown else LEVEL
                 if found := compare(self.base, self.method, measure, level):
                     yield self._row(task, measure, found, shown)
+            for judge, pair in self._by_judges(task).items():
+                main, by = task.known_by(), task.known_by().by(judge)
+                if found := compare(pair.base, pair.method, main, self._level(by)):
+                    row = pair._row(task, main, found, True)
+                    known = replace(row.measure, name=by.name)
+                    yield replace(row, measure=known, column=by.short, label=by.name)
             if beside := self._beside_lines.get(task.name):
                 yield self._curve(task, beside)
             if task.second and self.seers:
@@ -404,9 +406,16 @@ class _Pair:
             by=_by(runs[0], measure) if runs else "",
             target=self._target(task, measure),
             first=first,
-            caveats=self._caveats(task),
+            caveats=caveats_of_both(self.base, self.method, task.name),
             below=tuple(notes),
         )
+
+    def _by_judges(self, task: type[Task]) -> dict[str, "_Pair"]:
+        """The two by each further judge of the same answers, who decides no measure but the score."""
+        return {
+            judge: replace(self, base=self.base.by(judge), method=self.method.by(judge))
+            for judge in judges_of((self.base, self.method), task.name)
+        }
 
     @cached_property
     def _beside_lines(self) -> dict[str, BesideLine]:
@@ -428,7 +437,7 @@ class _Pair:
             by=_by(self.method.of_task(task.name)[0], measure),
             target=self._target(task, beside.up),
             first=True,
-            caveats=self._caveats(task),
+            caveats=caveats_of_both(self.base, self.method, task.name),
             below=tuple(beside.notes),
         )
 
@@ -455,7 +464,7 @@ class _Pair:
                     task, task.second if pairing else task.measures[0], encoder
                 ),
                 first=pairing and not self.method.reference,
-                caveats=self._caveats(task),
+                caveats=caveats_of_both(self.base, self.method, task.name),
             )
         known = Measure(f"{task.name}/known_pairs", share=True)
         yield self._finding(known, MEAN, Estimate(gains.known_pairs), by=encoder)
@@ -479,22 +488,6 @@ class _Pair:
             return "seeds"
         return "items" if measure.per_item else "answers"
 
-    def _caveats(self, task: type[Task]) -> tuple[str, ...]:
-        """The model's, and the base's with its name, where the model has them not."""
-        own = _caveats(self.method.of_task(task.name))
-        others = [
-            caveat
-            for caveat in _caveats(self.base.of_task(task.name))
-            if caveat not in own
-        ]
-        return (
-            *own,
-            *(
-                translatable("{model}: {caveat}", model=self.base.name, caveat=caveat)
-                for caveat in others
-            ),
-        )
-
     def _target(self, task: type[Task], measure: Measure, encoder: str = "") -> str:
         """Of the model, or of the base: what went for one of both tells them apart without more."""
         sides = (
@@ -508,7 +501,8 @@ class _Pair:
 
     def _level(self, measure: Measure) -> float:
         """Of simultaneous intervals: half of 5% for the tasks' first measures, half for the others, in equal parts."""
-        mains = {task.measures[0].name for task in self.tasks if not task.control}
+        mains = {task.known_by().name for task in self.tasks if not task.control}
+        mains |= {name for name in self._sharing if " by " in name}
         among = [
             name for name in self._sharing if (name in mains) == (measure.name in mains)
         ]
@@ -526,7 +520,13 @@ class _Pair:
             one.measure.name for one in self._beside_lines.values() if not one.reason
         ]
         could = [one.name for task, one in every if self._could_differ(task, one)]
-        return [*could, *curves]
+        by_judges = [
+            task.known_by().by(judge).name
+            for task in self.tasks
+            for judge, pair in self._by_judges(task).items()
+            if pair._could_differ(task, task.known_by())
+        ]
+        return [*could, *by_judges, *curves]
 
     def _could_differ(self, task: type[Task], measure: Measure) -> bool:
         """A target is no evidence, what both sides always have cannot differ, what is not compared has no interval."""

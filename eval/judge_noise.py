@@ -10,6 +10,7 @@ from sozo.eval.evaluated import not_alike
 from sozo.scoring.measure import Estimate, Measure, t_test_of_both
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
+from sozo.tasks.view import RunColumn
 
 
 def judged_twice(
@@ -18,6 +19,19 @@ def judged_twice(
     """The runs of a judged task that one judge scored again, each after the first."""
     runs = (run for model in compared.models if (run := model.run(task.name)))
     return [pair for pair in same_answers(runs) if not not_alike(*pair)]
+
+
+def column_by(task: type[Task], judge: str) -> RunColumn:
+    """The column of what a further judge says of a task's answers, which of another judge's run is empty."""
+    main = task.known_by()
+    change = main.by(judge)
+    return RunColumn(
+        change.short,
+        lambda run: run.cell(main) if run.judge == judge else None,
+        main,
+        key=change.short,
+        change=change,
+    )
 
 
 def same_answers(runs: Iterable[RunResult]) -> list[tuple[RunResult, RunResult]]:

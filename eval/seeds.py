@@ -1,7 +1,7 @@
 """Methods: models, and those trained at several seeds, told by their names; a study calls its rows A, A@1, A@2."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -51,9 +51,22 @@ class Method:
         """The model of a seed; the first one where it has no such seed."""
         return self.runs.get(seed, self.first)
 
+    def by(self, judge: str) -> "Method":
+        """It with what a further judge scored."""
+        return replace(
+            self, runs={seed: one.by(judge) for seed, one in self.runs.items()}
+        )
+
     def of_task(self, task: str) -> list[RunResult]:
         """The runs of a task that say most, of those seeds that have one."""
         return [run for model in self.runs.values() if (run := model.run(task))]
+
+
+def judges_of(methods: Iterable[Method], task: str) -> list[str]:
+    """The further judges that scored a task's answers."""
+    models = chain(*(method.runs.values() for method in methods))
+    keys = chain(*(model.judged for model in models))
+    return list(dict.fromkeys(judge for name, judge in keys if name == task))
 
 
 def fold(models: Sequence[Evaluated]) -> list[Method]:
@@ -85,6 +98,22 @@ def caveats_of(runs: Sequence[RunResult], elsewhere: Collection[str] = ()) -> li
     return [
         own[0] if key == own[0] else _sum(own, len(runs)) for key, own in alike.items()
     ]
+
+
+def scored_caveats(runs: Sequence[RunResult]) -> tuple[str, ...]:
+    """Those of runs without who scored, for who says that beside."""
+    return tuple(name for name in caveats_of(runs) if not name.startswith("by "))
+
+
+def caveats_of_both(base: Method, method: Method, task: str) -> tuple[str, ...]:
+    """The method's, and the base's with its name, where the method has them not."""
+    own = scored_caveats(method.of_task(task))
+    of_base = (
+        translatable("{model}: {caveat}", model=base.name, caveat=caveat)
+        for caveat in scored_caveats(base.of_task(task))
+        if caveat not in own
+    )
+    return (*own, *of_base)
 
 
 def _sum(counts: Sequence[Translatable], runs: int) -> str:

@@ -2,18 +2,16 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from sozo.data.progress import console
-from sozo.data.schema import iter_tables
 from sozo.eval.evaluated import scored_before
 from sozo.eval.run import TaskRun
-from sozo.scoring.final_text import Ending, ending
+from sozo.scoring.final_text import NO_TEXT, Ending
 from sozo.scoring.numbers import n_of
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
-from sozo.tasks.run_result import RunResult
+from sozo.tasks.run_result import MOST_CUT, RunResult
 from sozo.tasks.task import Task
 from sozo.tasks.view import TERMINAL, RunColumn
 
@@ -57,18 +55,15 @@ def print_run(run: TaskRun) -> None:
 
 
 def _cut_short(run: RunResult) -> list[str]:
-    """Where most answers ended at their limit, that they did: of a cut reasoning no text is left that would show it."""
+    """Where more than a few answers ended at their limit, which that is."""
     if (
         limit := run.settings.get("max_new_tokens")
     ) is None:  # not known of answers that somebody else drew
         return []
-    reasons = (
-        part["finish_reason"].to_pylist()
-        for part in iter_tables(run.folder, ["finish_reason"])
-    )
-    cut = [ending(reason) is Ending.CUT for reason in chain(*reasons)]
-    text = f"{n_of(sum(cut), len(cut))} answers were cut at {limit} tokens: --max-new-tokens"
-    return [text] if 2 * sum(cut) > len(cut) else []
+    cut, answers = run.states[Ending.CUT], sum(run.states.values())
+    cut += run.states[NO_TEXT]  # which reasoning mostly took
+    text = f"{n_of(cut, answers)} answers were cut or left without text at {limit} tokens: --max-new-tokens"
+    return [text] if cut > MOST_CUT * answers else []
 
 
 def print_explained(
@@ -166,7 +161,9 @@ def print_tables(tables: Sequence[Table]) -> None:
             for texts in rows:
                 table.add_row(*(texts[number] for number in numbers))
             console().print(table)
-        print_lines(english(note) for note in (*shown.empty, *shown.notes))
+        print_lines(
+            english(note) for note in (*shown.empty, *shown.caveats, *shown.notes)
+        )
 
 
 def _lines(cell: Cell) -> list[str]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from sozo.data.errors import UserError
 from sozo.data.schema import Completion
+from sozo.scoring.final_text import NOT_AT_HAND
 from sozo.tasks.task import Answer, Item
 
 
@@ -85,6 +86,8 @@ def read_texts(generator: Generator, texts: Sequence[str]) -> list[Completion]:
     read = getattr(generator, "bits_per_character", None)
     values = read(texts) if read else [None] * len(texts)
     return [
-        Completion("" if value is None else repr(float(value)), "stop")
+        Completion("", NOT_AT_HAND)
+        if value is None
+        else Completion(repr(float(value)), "stop")
         for value in values
     ]

@@ -19,10 +19,17 @@ from sozo.data.schema import ERROR, Completion
 from sozo.models.generator import Generator, request_seeds
 from sozo.models.generators import ModelWriter
 from sozo.scoring.endpoint.bill import BILL, Bill, Budget, OverBudgetError, Price
-from sozo.scoring.endpoint.client import FILTERED, OFFICIAL, Endpoint, RequestOutcome
+from sozo.scoring.endpoint.client import (
+    FILTERED,
+    OFFICIAL,
+    Endpoint,
+    RequestOutcome,
+    read_usage,
+)
 from sozo.scoring.endpoint.greeting import CHAT, GREETING, first_accepted
 from sozo.scoring.endpoint.pace import Blame, RetryPolicy
 from sozo.scoring.endpoint.profile import NONE, Profile
+from sozo.scoring.final_text import Ending, ending
 from sozo.tasks.task import Task
 
 
@@ -51,8 +58,10 @@ class OpenAIGenerator:
 
     A server that ignores `top_k` (see `_forms`) cannot be told apart, nor one that ignores a seed (`transformers serve`
     seeds the process: only `concurrency=1` is repeatable). A reply without text is an empty answer, and so is a
-    prompt that is declined or gets no reply after all attempts (see `Endpoint`) while others are answered (`Blame`):
-    `finish_reason` is then content_filter or error. A server that answers nobody, or no longer, ends the batch. In
+    prompt that a filter declines or that gets no reply after all attempts (see `Endpoint`) while others are answered
+    (`Blame`): `finish_reason` is then content_filter or error, and of a model's refusal, whose words are kept, refusal.
+    A reply of as many tokens as it may have is cut, whatever the server says. A server that answers nobody, or no
+    longer, ends the batch. In
     `keep`, the folder of the run's parts, a batch that fails half way leaves what was paid for; the next call asks for
     the rest.
     """
@@ -73,10 +82,10 @@ class OpenAIGenerator:
             retry=retry,
             profile=profile,
         )
+        unlimited = profile.limit_name == NONE
+        self._longest = None if unlimited else writer.max_new_tokens
         if keep:
-            unlimited = profile.limit_name == NONE
-            longest = None if unlimited else writer.max_new_tokens
-            how = writer.price, longest, budget
+            how = writer.price, self._longest, budget
             self._endpoint.bill = Bill(keep.parent / BILL, "model", *how)
         temperature = profile.temperature
         if temperature is None:
@@ -189,11 +198,12 @@ class OpenAIGenerator:
         if isinstance(content, dict) and content.get("choices") == []:
             return Completion("")
         chat = self._endpoint.chat_reply(content)
-        return (
-            Completion("", FILTERED)
-            if chat.refused
-            else Completion(chat.text or "", chat.finish_reason)
-        )
+        end = chat.finish_reason
+        if chat.refused:
+            end = str(Ending.REFUSED)
+        elif ending(end) is Ending.WELL and read_usage(content)[1] == self._longest:
+            end = "length"  # some servers say that it stopped there
+        return Completion(chat.text or "", end)
 
     def _body(self, text: str, seed: int, request: dict[str, Any]) -> dict[str, Any]:
         decoder = {

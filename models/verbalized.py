@@ -11,9 +11,9 @@ from dataclasses import replace
 import numpy as np
 
 from sozo.data.prompts import fill, prompt
-from sozo.data.schema import FORM, never_came
+from sozo.data.schema import FORM
 from sozo.models.generator import entropy
-from sozo.scoring.final_text import Ending, ending, final_text
+from sozo.scoring.final_text import Ending, ending, final_text, no_answer
 from sozo.tasks.task import Answer
 
 _KANA = re.compile("[ぁ-ヿ]")
@@ -37,8 +37,7 @@ def drawn(replies: Sequence[Answer], n: int, seed: int, batch: int) -> list[Answ
 
 
 def _one(reply: Answer, n: int, random: np.random.Generator) -> Answer:
-    filtered = ending(reply.finish_reason) is Ending.FILTERED
-    if never_came(reply) or (filtered and not reply.text):
+    if no_answer(reply) or ending(reply.finish_reason) is Ending.REFUSED:
         return reply
     found = _ANSWER.findall(final_text(reply.text) or "")
     texts = [text.strip() for text, *_ in found]

@@ -15,6 +15,7 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import parse_json, quoted, strip_steering
+from sozo.data.schema import ERROR, FORM
 
 # The marks of `marks.csv`, each with the model that writes it. Reasoning may stand anywhere, and in whatever letters; an
 # opening in words only at the beginning; tags of an answer around all of it; ends and pads behind it.
@@ -415,17 +416,21 @@ class Ending(StrEnum):
     """How a text ended, by what the generator or a server says of it (`finish_reason`, in anybody's words)."""
 
     WELL = "well"
-    CUT = "truncated"  # at the length limit
+    CUT = "cut"  # at the length limit
+    REFUSED = "refusal"  # by the model
     FILTERED = "filtered"  # by the model's provider
-    BADLY = "error"  # an error, a call of a tool, or a word that nobody knows
+    FORM = "wrong_form"  # whoever asked for it found none of the form
+    BADLY = ERROR  # an error, a call of a tool, or a word that nobody knows
 
 
 _WORDS = {
     Ending.WELL: "stop end_turn stop_sequence eos eos_token completed complete end finished",
-    Ending.CUT: "length max_tokens max_output_tokens model_length max_length incomplete truncated"
+    Ending.CUT: "length max_tokens max_output_tokens model_length max_length incomplete truncated cut"
     " model_context_window_exceeded",
-    Ending.FILTERED: "content_filter refusal safety recitation blocklist prohibited_content spii sensitive filtered"
+    Ending.REFUSED: "refusal refused",
+    Ending.FILTERED: "content_filter safety recitation blocklist prohibited_content spii sensitive filtered"
     " image_safety language",
+    Ending.FORM: FORM,
 }
 _ENDINGS = {word: ending for ending, words in _WORDS.items() for word in words.split()}
 
@@ -434,27 +439,66 @@ def ending(finish_reason: str | None) -> Ending:
     """The ending that a finish reason stands for; where nothing is said, a text ended well.
 
     >>> [str(ending(reason)) for reason in (None, "stop", "MAX_TOKENS", "refusal", "tool_calls")]
-    ['well', 'well', 'truncated', 'filtered', 'error']
+    ['well', 'well', 'cut', 'refusal', 'error']
     """
     return _ENDINGS.get(
         (finish_reason or "stop").strip().lower().replace("-", "_"), Ending.BADLY
     )
 
 
-STATES = ("complete", "truncated", "filtered", "error", "empty")
+COMPLETE, NO_TEXT = "complete", "no_text"
+# What can become of an answer, whoever wrote it and whatever was asked; ERROR never came, or ended in an error.
+STATES = (
+    COMPLETE,
+    *(str(end) for end in (Ending.CUT, Ending.REFUSED, Ending.FILTERED)),
+    NO_TEXT,
+    str(Ending.FORM),
+    ERROR,
+)
 NOT_AT_HAND = "not_at_hand"  # the state, and the finish reason, of an answer of which only its judgement is known
+_SORRY = re.compile(
+    r"(?:大変)?申し訳(?:ありません|ございません)|すみません|恐れ入りますが|"
+    r"I'm sorry|I am sorry|I can(?:'t|not)|As an AI"
+)
+_CANNOT = re.compile(
+    r"できません|できかね|いたしかね|お応え|cannot|can't|unable|not able"
+)
+_HEAD = 200  # characters
 
 
-def answer_state(text: str, finish_reason: str | None) -> str:
-    """What became of an answer, one of STATES or NOT_AT_HAND: whether it came to a good end and says anything.
+def answer_state(text: str, finish_reason: str | None, *, formed: bool = True) -> str:
+    """What became of an answer, one of STATES or NOT_AT_HAND; `formed` says whether its task found the form asked for.
 
-    >>> answer_state("傘立て", "stop"), answer_state("傘", "length"), answer_state("<think>案</think>。", None)
-    ('complete', 'truncated', 'empty')
+    >>> answer_state("傘立て", "stop"), answer_state("傘", "length"), answer_state("傘", None, formed=False)
+    ('complete', 'cut', 'wrong_form')
+    >>> answer_state("<think>案", "length"), answer_state("申し訳ありませんが、お答えできません。", "stop")
+    ('no_text', 'refusal')
     """
     end = ending(finish_reason)
+    if finish_reason == NOT_AT_HAND:
+        return NOT_AT_HAND
+    said = judged_part(text)
+    ended = end in (Ending.REFUSED, Ending.FILTERED, Ending.FORM)
+    if not (ended or says_anything(said)):
+        return ERROR if finish_reason == ERROR else NO_TEXT
     if end is not Ending.WELL:
-        return NOT_AT_HAND if finish_reason == NOT_AT_HAND else str(end)
-    return "complete" if says_anything(judged_part(text)) else "empty"
+        return str(end)
+    if refuses(said):
+        return str(Ending.REFUSED)
+    return COMPLETE if formed else str(Ending.FORM)
+
+
+def no_answer(answer: Any) -> str | None:
+    """Why there is nothing to score, one of STATES; None where a text says something, or is not at hand.
+
+    `answer` has `text` and `finish_reason`.
+    """
+    state = answer_state(answer.text, answer.finish_reason)
+    return (
+        None
+        if state == NOT_AT_HAND or says_anything(judged_part(answer.text))
+        else state
+    )
 
 
 def says_anything(text: str) -> bool:
@@ -462,15 +506,11 @@ def says_anything(text: str) -> bool:
     return any(character.isalnum() for character in text)
 
 
-def without_text(text: str, finish_reason: str | None) -> str:
-    """Why an answer that came says nothing: its reasoning took all the room, a filter took it, or it is empty.
+def refuses(text: str) -> bool:
+    """Whether a text begins with words of a refusal; no model says whether it is one.
 
-    >>> without_text("<think>案", "stop"), without_text("", "length"), without_text("", "content_filter")
-    ('reasoning', 'reasoning', 'filtered')
-    >>> without_text("<think>案</think>", "stop")
-    'empty'
+    >>> refuses("申し訳ありませんが、お答えできません。"), refuses("申し訳ありません、と彼は言った。")
+    (True, False)
     """
-    end = ending(finish_reason)
-    if end is Ending.FILTERED:
-        return str(end)
-    return "reasoning" if end is Ending.CUT or final_text(text) is None else "empty"
+    head = text[:_HEAD]
+    return bool(_SORRY.match(head) and _CANNOT.search(head))

@@ -52,6 +52,14 @@ class Measure:
         """Its name within its task: what follows the slash."""
         return self.name.partition("/")[2] or self.name
 
+    def by(self, judge: str) -> "Measure":
+        """It by a further judge, under a name of its own.
+
+        >>> Measure("jcq/mean").by("j").short
+        'mean by j'
+        """
+        return replace(self, name=f"{self.name} by {judge}")
+
     @property
     def needs_scorer(self) -> bool:
         """Whether somebody scores it; of `TASK/complete` nobody does: whether an answer came to its end.

@@ -177,6 +177,9 @@ class TableRow:
     base: str = ""  # what its differences are from
     seeds: int = 0  # how many training seeds it is the mean of, if it is a mean
     one_training: bool = False  # whether one training stands behind it, of which another seed may say otherwise
+    caveats: tuple[
+        str, ...
+    ] = ()  # what its numbers must not be read without: texts as `below`
 
     @property
     def below(self) -> list[str]:
@@ -208,6 +211,18 @@ class Table:
     ] = ()  # labels of what says which columns are left out, and why
     scope: str = ""  # label of what all its numbers are of, where it must be said: "JCQ, 35 trial questions"
 
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What its numbers must not be read without, each once, behind the rows that it is about."""
+        names: dict[str, list[str]] = {}
+        for row in self.rows:
+            for caveat in row.caveats:
+                names.setdefault(caveat, []).append(row.name)
+        return tuple(
+            translatable("{model}: {caveat}", model=", ".join(own), caveat=caveat)
+            for caveat, own in names.items()
+        )
+
 
 def tabulate(
     name: str, rows: Sequence[Mapping[str, Content]], notes: Sequence[str] = ()
@@ -232,7 +247,8 @@ def markdown(content: Table, said: Callable[[str], str] = str) -> str:
     lines = []
     for row in content.rows:
         cells = (_escaped(cell, said) for cell in row.cells)
-        lines.append([plain(said(row.name)), *cells])
+        name = ", ".join(map(said, (row.name, *row.caveats)))
+        lines.append([plain(name), *cells])
     return table([plain(said(label)) for label in content.columns], lines)
 
 

@@ -128,14 +128,14 @@ def _place(
     if len(filled) == 1:
         place, answers = filled[0]
         ends = _ends(row, place, len(answers))
-        if not _failed(row, place):
+        if not _failed(row, place, any(answers)):
             return place, list(zip(answers, ends, strict=True))
     failed = [place for place, answers in found if _never_came(row, place, answers)]
     if failed and len(filled) < 2:
         place = max(reversed(failed), key=lambda place: len(_named(row, place)))
         (end,) = _ends(row, place, 1)
-        filtered = ending(end if isinstance(end, str) else None) is Ending.FILTERED
-        return place, [("", end if filtered else ERROR)]
+        told = isinstance(end, str) and ending(end) is not Ending.BADLY
+        return place, [("", end if told else ERROR)]
     columns = brief(", ".join(row))
     raise UserError(
         f"{where}: {len(filled)} answers in the columns {columns}; call the answer's column text"
@@ -153,9 +153,10 @@ def _ends(row: Any, place: Mapping[str, str], number: int) -> list[Any]:
     return [None] * number
 
 
-def _failed(row: Any, place: Mapping[str, str]) -> bool:
+def _failed(row: Any, place: Mapping[str, str], answered: bool) -> bool:
     """Whether a row says that it failed: an error, an HTTP status, or a word for how it went."""
-    for column in place["error"].split()[1:]:  # beside an answer `error` may be a note
+    # Beside an answer the first, `error`, may be a note.
+    for column in place["error"].split()[answered:]:
         for value in _values(row, column):
             if isinstance(value, int) and not isinstance(value, bool):
                 return not 200 <= value < 300
@@ -166,8 +167,7 @@ def _failed(row: Any, place: Mapping[str, str]) -> bool:
 
 def _never_came(row: Any, place: Mapping[str, str], answers: list[Any]) -> bool:
     """Whether a row without an answer is of this tool: it says that it failed, or null or nothing is in the place."""
-    says, *_ = place["error"].split()
-    if any(_values(row, says)) or _failed(row, place):
+    if _failed(row, place, False):
         return True
     if any(_values(row, column) for column in place["finish_reason"].split()[1:]):
         return True

@@ -4,6 +4,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,9 +12,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from sozo.data.errors import UserError
 from sozo.data.jsonl import read_objects
 from sozo.data.schema import ERROR, iter_tables
-from sozo.scoring.final_text import NOT_AT_HAND, Ending, answer_state, final_text
+from sozo.scoring.final_text import COMPLETE, NOT_AT_HAND, STATES, answer_state
 from sozo.scoring.judges.protocol import Status
 from sozo.scoring.judges.run import NOT_ASKED
 from sozo.scoring.measure import LEVEL, MEAN, Estimate, Measure
@@ -40,9 +42,7 @@ _SEVERAL = {
     "best-of": "the best of {n} answers by {measure}",
     "verbalized": "one of {n} answers in one reply",
 }
-MOST_CUT = (
-    0.02  # a larger share of answers without their end is said beside every number
-)
+MOST_CUT = 0.02  # a larger share of answers of a state is said beside every number
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class ScoredAnswer:
 
     @property
     def complete(self) -> bool:
-        """Whether it came to its end: it was not cut off, and its reasoning ended."""
-        return self.state == "complete"
+        """Whether it came to a good end, says something, and has its task's form."""
+        return self.state == COMPLETE
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,9 @@ class RunResult:
     papers: ClassVar[
         tuple[str, ...]
     ] = ()  # encoders and judges by which the papers' scores of the task are
+    wrong_form: ClassVar[
+        tuple[str, ...]
+    ] = ()  # reasons of answers that have not the form asked for
 
     task: str  # the task's name
     main: Measure  # its first measure
@@ -125,11 +128,21 @@ class RunResult:
         return str(self.settings.get("judge", {}).get("model", ""))
 
     @property
-    def not_scored(self) -> dict[str, int]:
+    def reasons(self) -> dict[str, int]:
         """How many answers never came (ERROR) and how many are unusable, by their reasons; no failure of a judge's."""
         judges = (*Status, NOT_ASKED) if self.judge else ()
         reasons = self.metrics.get("reasons", {})
         return {reason: n for reason, n in reasons.items() if reason not in judges}
+
+    @cached_property
+    def states(self) -> dict[str, int]:
+        """How many answers came to each of STATES, whatever their task and their scores."""
+        if known := self.metrics.get("states"):
+            return known
+        count = Counter[str]()
+        with suppress(UserError):  # of answers that are away nobody knows
+            count.update(answer.state for answer in self.answers())
+        return {state: count[state] for state in STATES}
 
     @property
     def scorer(self) -> str | None:
@@ -140,10 +153,7 @@ class RunResult:
 
     @cached_property
     def caveats(self) -> tuple[str, ...]:
-        """What stands beside its numbers wherever they go: items, encoder or judge not the papers', answers without any.
-
-        Of unusable answers where a judge scored: elsewhere they are all that came and has no score.
-        """
+        """What stands beside its numbers wherever they go: items, encoder or judge not the papers', answers' states."""
         scorers = (
             self.scale.get("embedding_model"),
             self.scale.get("judge", {}).get("model"),
@@ -153,23 +163,21 @@ class RunResult:
             for name in scorers
             if name and name not in self.papers
         ]
-        total = self.metrics.get("num_answers")
-        for why, n in self.not_scored.items():
-            form = "{n} of {of} answers unusable: {why}"
+        total = sum(self.states.values())
+        for why, n in self.states.items():
+            form = "{n} of {of} answers: {why}"
             if why == ERROR:
                 form = "{n} of {of} answers never came"
-            if n and (why == ERROR or self.judge):
+            if n and (why == ERROR or n > MOST_CUT * total) and why != COMPLETE:
                 named = translatable(form, n=n, of=total, why=translatable(why))
                 caveats.append(named)
-        cut, answers = self.cut_off()
-        if cut > MOST_CUT * answers:
-            caveats.append(
-                translatable("{n} of {of} answers cut off", n=cut, of=answers)
-            )
-        check = self.judge_check or {}
-        if failed := check.get("failed"):
-            kinds = [translatable(kind) for kind in failed]
-            caveats.append(translatable("its judge failed: {kinds}", kinds=kinds))
+        check = self.judge_check
+        if check is None and self.judge:
+            caveats.append(translatable("its judge was never checked (sozo judge)"))
+        for ended in ("failed", "undecided"):
+            if kinds := [translatable(kind) for kind in (check or {}).get(ended, ())]:
+                form = f"its judge {ended}: {{kinds}}"
+                caveats.append(translatable(form, kinds=kinds))
         for way in self.settings.get("sampling", "").split(","):
             name, _, n = way.partition("=")
             if name in _SEVERAL:
@@ -200,14 +208,9 @@ class RunResult:
         """What was asked, if it is not what the papers ask."""
         return ()
 
-    def cut_off(self) -> tuple[int, int]:
-        """How many answers did not come to their end, of how many."""
-        cut = [
-            answer.state == Ending.CUT
-            or (not answer.complete and final_text(answer.text) is None)
-            for answer in self.scored
-        ]
-        return sum(cut), len(cut)
+    def formed(self, reason: str | None, facts: Mapping[str, Any]) -> bool:
+        """Whether an answer has the form that its task asks for, by what is known of it."""
+        return reason not in self.wrong_form
 
     @property
     def language(self) -> str:
@@ -278,8 +281,8 @@ class RunResult:
             ):
                 own = {} if score is None else {self.main.name: score}
                 group = self.items[item].get("group", "")
-                state = answer_state(text, end)
                 known = json.loads(facts) if facts else {}
+                state = answer_state(text, end, formed=self.formed(reason, known))
                 yield ScoredAnswer(
                     name, item, text, dict(values or own), reason, group, state, known
                 )
@@ -365,9 +368,13 @@ class RunResult:
                 found = compare_paired(*sides, level=level, strata=strata)
                 if found.low is not None:
                     return found
-            return compare_paired(
+            found = compare_paired(
                 *sides, share=measure.share, level=level, strata=strata
             )
+            if found.low is None and measure.scale == (0, 1):
+                # All against nothing has no spread, and is a difference of shares.
+                return compare_paired(*sides, share=True, level=level)
+            return found
         return compare_independent(
             base.by_answer(measure),
             self.by_answer(measure),
@@ -481,6 +488,7 @@ class RunResult:
             "num_answers": len(self.scored),
             "usable": sum(answer.reason is None for answer in self.scored),
             "reasons": dict(sorted(reasons.items())),
+            "states": self.states,
             "measures": {
                 one.name: self.estimate(one).to_json() | {"of": self.counts(one)[1]}
                 for one in measures

@@ -4,14 +4,15 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from sozo.data.errors import UserError
 from sozo.data.record import read_json
-from sozo.data.schema import no_answer, utf8_safe
+from sozo.data.schema import ERROR, utf8_safe
 from sozo.data.settings import deciding
+from sozo.scoring.final_text import no_answer
 from sozo.scoring.measure import Measure
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.view import View
@@ -145,6 +146,9 @@ class Task:
     measures: ClassVar[
         tuple[Measure, ...]
     ]  # what an answer is worth; the task is known by the first one
+    headline: ClassVar[Measure | None] = (
+        None  # that it is known by on the first screen, where it is not the first one
+    )
     unusable_is_0: ClassVar[
         tuple[Measure, ...]
     ] = ()  # of the measures those by which an answer that is not usable counts 0
@@ -222,6 +226,11 @@ class Task:
         raise NotImplementedError
 
     @classmethod
+    def known_by(cls) -> Measure:
+        """The measure that the first screen begins with."""
+        return cls.headline or cls.measures[0]
+
+    @classmethod
     def in_groups(cls) -> bool:
         """Whether answers to one item are scored together too, so that they must come at once."""
         return any(measure.together for measure in cls.measures)
@@ -281,11 +290,11 @@ class Task:
         self, items: Sequence[Item], answers: Sequence[Answer]
     ) -> dict[str, Any]:
         """A part's columns that say what its answers are worth; one that never came is worth nothing and not zero."""
-        scored = zip(answers, self.score(items, answers), strict=True)
-        rows = [
-            Row(reason=why) if (why := no_answer(answer)) else row
-            for answer, row in scored
-        ]
+        rows = []
+        for answer, row in zip(answers, self.score(items, answers), strict=True):
+            why = no_answer(answer)
+            known = Row() if why == ERROR else row
+            rows.append(replace(known, reason=why) if why else row)
         return self.worth_columns(self.with_others(items, answers, rows))
 
     def worth_columns(self, rows: Sequence[Row]) -> dict[str, Any]:

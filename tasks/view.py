@@ -109,12 +109,13 @@ def counted(
 ) -> list[RunColumn]:
     """A column for each kind that runs have under a name of `metrics.json` (`reasons`): how many, and their share.
 
-    Reasons (`RunResult.not_scored`) are shares of the answers, others of their own sum. `label` begins the headings,
+    Reasons and states are those of `RunResult`. Reasons are shares of the answers, others of their own sum. `label`
+    begins the headings,
     `key` the names in W&B, where a kind that no run has stands too, since a curve needs its zeros.
     """
 
     def counts_of(run: RunResult) -> Mapping[str, int]:
-        return run.not_scored if name == "reasons" else run.metrics.get(name, {})
+        return getattr(run, name, None) or run.metrics.get(name, {})
 
     kinds: Counter[str] = Counter()
     for run in runs:
@@ -263,9 +264,10 @@ class View(Generic[Run]):
     def all_columns(
         self, measures: Sequence[Measure], runs: Sequence[Run]
     ) -> list[RunColumn]:
-        """`columns`, and what was paid where somebody was."""
+        """`columns`, what became of the answers, and what was paid where somebody was."""
         paid = [column for column in _BILL if any(column.cell(run) for run in runs)]
-        return [*self.columns(measures, runs), *paid]
+        states = counted(runs, "states", "Answers", shown=NUMBERS, key="answers")
+        return [*self.columns(measures, runs), *states, *paid]
 
     def fill_columns(
         self, place: Place, measures: Sequence[Measure], run: Run

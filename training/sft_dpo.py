@@ -16,6 +16,7 @@ from sozo.data.errors import UserError
 from sozo.data.prompts.form import PromptForm
 from sozo.models.model_support import encode_text
 from sozo.models.trained_on import of_answers
+from sozo.scoring.numbers import n_of
 from sozo.tasks import Dat, read_run
 from sozo.training.arguments import DpoArguments, SftArguments, TablePerStep
 from sozo.training.decided import TrainingRun
@@ -65,10 +66,32 @@ class _TableRun(TrainingRun):
     def dataset(
         self, tokenizer: Any, training: Any, columns: Mapping[str, Selected]
     ) -> Any:
-        """The rows of answers by their columns, stored."""
+        """The rows of answers by their columns, stored; UserError where `max_length` leaves nothing of any answer."""
+        for name, selected in columns.items() if training.max_length else ():
+            self._look_for_cut(tokenizer, training, name, selected)
         conversational = bool(tokenizer.chat_template)
         rows = training_rows(columns, conversational=conversational, form=self.form)
         return stored_dataset(rows, training)
+
+    def _look_for_cut(
+        self, tokenizer: Any, training: Any, name: str, selected: Selected
+    ) -> None:
+        """Say how many answers `max_length` cuts, their end token among them."""
+        limit, cut = training.max_length, 0
+        asked = {
+            text: len(encode_text(tokenizer, text, self.form))
+            for text in {*selected.prompts}
+        }
+        if limit <= min(asked.values()):
+            raise UserError(
+                f"max_length {limit} leaves nothing of any answer behind its prompt; give a larger one"
+            )
+        answers = tokenizer(selected.texts, add_special_tokens=False).input_ids
+        for text, ids in zip(selected.prompts, answers, strict=True):
+            cut += asked[text] + len(ids) >= limit
+        if cut and training.process_index == 0:
+            of = n_of(cut, len(answers))
+            tqdm.write(f"{of} answers ({name}) are cut at max_length {limit}")
 
 
 class SftRun(_TableRun):

@@ -22,7 +22,7 @@ from sozo.eval.findings import (
 )
 from sozo.eval.report.labels import english, is_main, labels, measure_label
 from sozo.eval.report.tables import TaskOnPage, bare, tasks_on_page, without_empty
-from sozo.eval.seeds import Method
+from sozo.eval.seeds import Method, judges_of
 from sozo.models.trained_on import NOT_KNOWN, YES
 from sozo.scoring.measure import RATIO, Measure
 from sozo.scoring.numbers import interval, number, p_value
@@ -213,7 +213,11 @@ def row_name(row: Finding, several: bool) -> str:
     """What a row's measure is called: with the task where there are several, and with who scored where that matters."""
     name = translatable(measure_label(row.measure))
     second = task_types()[row.task].second
-    if row.by and (row.kind == CURVE or is_main(row.measure) or row.measure == second):
+    if (
+        row.by
+        and " by " not in row.measure.name
+        and (row.kind == CURVE or is_main(row.measure) or row.measure == second)
+    ):
         name = translatable("{name} by {by}", name=name, by=row.by)
     return (
         translatable("{task} {name}", task=translatable(row.task), name=name)
@@ -238,7 +242,8 @@ def overview(found: Findings) -> Table:
     for page in tasks_on_page(found):
         main, *beside = first_measures(page.task)
         second = [page.task.second] if page.task.second else []
-        for measure in (main, *second, *beside):
+        judges = judges_of(methods, page.task.name)
+        for measure in (main, *map(main.by, judges), *second, *beside):
             cells = [_cell(page, method, measure) for method in methods]
             full = (
                 measure.share
@@ -253,9 +258,8 @@ def overview(found: Findings) -> Table:
     rows = []
     for method, *cells in zip(methods, *(cells for _, cells in columns), strict=True):
         base = bases[method.name].name if several and method.name in bases else ""
-        rows.append(
-            TableRow(method.name, tuple(cells), base, method.seeds, method.one_training)
-        )
+        own = (method.name, tuple(cells), base, method.seeds, method.one_training)
+        rows.append(TableRow(*own, _own_caveats(found, method)))
     return without_empty(
         Table(
             "overview",
@@ -277,7 +281,8 @@ def compared_table(found: Findings) -> Table:
         name = english(row_name(row, len(found.tasks) > 1))
         below = [p_value(row.p_corrected)] if row.p_corrected is not None else []
         change = replace(row.cell, below=(*below, *["target"] * (row.target == YES)))
-        rows.append(TableRow(f"{row.model}: {name}", (*values, change), row.base))
+        own = (f"{row.model}: {name}", (*values, change), row.base)
+        rows.append(TableRow(*own, caveats=row.caveats))
     return Table(
         "compared_models",
         ("measure_name", "model", "base_value", "difference_value"),
@@ -348,8 +353,16 @@ def _cell(page: TaskOnPage, method: Method, measure: Measure) -> Cell:
             )
     if change and change.target == YES:
         cell = replace(cell, below=(*cell.below, "target"))
-    return (
-        page.with_own_caveats(cell, runs) if measure == page.task.measures[0] else cell
+    return cell
+
+
+def _own_caveats(found: Findings, method: Method) -> tuple[str, ...]:
+    """What a method's numbers must not be read without, but for what the scope says."""
+    form = "{task}: {caveat}" if len(found.tasks) > 1 else "{caveat}"
+    return tuple(
+        translatable(form, task=translatable(page.task.name), caveat=caveat)
+        for page in tasks_on_page(found)
+        for caveat in page.own_caveats(method)
     )
 
 
@@ -445,13 +458,6 @@ def _notes(found: Findings, another_seed: str) -> list[str]:
             run.other_items() for run in found.runs(name)
         ):
             notes.append(translatable(f"{name}_trial"))
-    if unchecked := {
-        str(run.settings["judge"]["model"])
-        for name in found.tasks
-        for run in found.runs(name)
-        if "judge" in run.settings and run.judge_check is None
-    }:
-        notes.append(translatable("judge_unchecked", judges=sorted(unchecked)))
     if drawn := [method.name for method in compared.methods if method.reference]:
         notes.append(
             translatable("references", names=", ".join(drawn), base=_base(compared))
@@ -492,11 +498,11 @@ def _moved(found: Findings) -> Iterator[str]:
     ):
         for name, task in found.tasks.items():
             values = [
-                run.estimate(task.measures[0]).value for run in method.of_task(name)
+                run.estimate(task.known_by()).value for run in method.of_task(name)
             ]
             known = [value for value in values if value is not None]
             if len(known) > 1:
-                digits = task.measures[0]
+                digits = task.known_by()
                 moved = number(max(known) - min(known), digits)
                 form = "From seed to seed the {task} score of {name} differed by up to {moved} ({n} seeds)."
                 yield translatable(

@@ -62,7 +62,7 @@ REPORT = (
     Listed(by_task(gain_tables), "all_differences", terminal=True),
     Listed(by_task(TaskOnPage.between), "all_differences", terminal=True),
     Listed(
-        by_task(lambda page: agreement_tables(page.task, page.runs)),
+        by_task(lambda page: agreement_tables(page.task, page.judged)),
         "all_differences",
         terminal=True,
     ),

@@ -54,13 +54,14 @@ def difference_tables(page: TaskOnPage) -> list[Table]:
             and method.of_task(page.task.name)
             and not method.reference
         ):
-            rows.append(
-                page.row(
-                    method,
-                    [cells.get(name, lacking[name]) for name in measures],
-                    base.name,
-                )
-            )
+            each = [cells.get(name, lacking[name]) for name in measures]
+            row = page.row(method, each, base.name)
+            of_base = [
+                translatable("{model}: {caveat}", model=base.name, caveat=caveat)
+                for caveat in page.own_caveats(base)
+                if caveat not in row.caveats
+            ]
+            rows.append(replace(row, caveats=(*row.caveats, *of_base)))
     scales = filter(
         None, dict.fromkeys(run.scale.get("score_name") for run in page.runs)
     )

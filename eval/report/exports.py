@@ -16,7 +16,7 @@ from sozo.eval.report.labels import english, labels
 from sozo.eval.report.names import Names
 from sozo.scoring.measure import LEVEL, MEAN
 from sozo.scoring.numbers import percent
-from sozo.scoring.table import Cell, Table
+from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import Translatable
 
 _PARTS = ("value", "low", "high", "n", "of")
@@ -141,9 +141,10 @@ def csv_text(table: Table) -> str:
     of = Cell(
         english(table.scope) or None
     )  # in every line, since lines are copied out of their file
-    headings = table.columns[0], "from", *table.columns[1:], "of"
+    headings = table.columns[0], "from", *table.columns[1:], "caveats", "of"
     rows = [
-        (Cell(row.name), Cell(row.base or None), *row.cells, of) for row in table.rows
+        (Cell(row.name), Cell(row.base or None), *row.cells, _caveats(row), of)
+        for row in table.rows
     ]
     columns = []
     for label, *cells in zip(headings, *rows, strict=True):
@@ -155,6 +156,10 @@ def csv_text(table: Table) -> str:
         ]
         columns.append(values.dropna(axis="columns", how="all"))
     return pd.concat(columns, axis=1).to_csv(index=False)
+
+
+def _caveats(row: TableRow) -> Cell:
+    return Cell("; ".join(map(english, row.caveats)) or None)
 
 
 def _values(cell: Cell) -> dict[str, object]:
@@ -207,6 +212,13 @@ def latex(table: Table, name: str, typeset: Typeset = ONE_COLUMN) -> str:
     head = "% \\usepackage{array, booktabs, longtable}; Japanese: LuaLaTeX with luatexja, or upLaTeX\n"
     if left_out := [heading for k, heading in enumerate(headings) if k not in kept]:
         head += f"% In {name}.csv only (sozo report --columns NAME ... chooses): {'; '.join(left_out)}\n"
+    if notes := escape(
+        " ".join(f"{english(one)}." for one in table.caveats)
+    ):  # in the file, whatever becomes of its caption
+        notes = f"\\par\\footnotesize {notes}\n"
+    text = re.sub(
+        r"\\end\{(?:tabular|longtable)\}\n", lambda end: end[0] + notes, text, count=1
+    )
     return head + text.replace(
         "\\centering\n", "\\centering\\setlength{\\belowcaptionskip}{4pt}\n", 1
     )

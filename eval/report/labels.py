@@ -85,7 +85,11 @@ def task_title(task: type[Task]) -> str:
 def measure_label(measure: Measure) -> str:
     """The label of a measure, as people call it within its task."""
     if is_main(measure):
-        return "short_score"
+        score, judge = "short_score", measure.name.partition(" by ")[2]
+        form = "{name} by {by}"
+        return (
+            translatable(form, name=translatable(score), by=judge) if judge else score
+        )
     task = task_types().get(measure.task)
     if measure.short == "curve" and task and task.curve:
         up, across = (translatable(measure_label(one)) for one in task.curve)
@@ -98,7 +102,9 @@ def is_main(measure: Measure) -> bool:
     """Whether its task is known by it; nothing is won in a control."""
     task = task_types().get(measure.task)
     return (
-        task is not None and not task.control and task.measures[0].name == measure.name
+        task is not None
+        and not task.control
+        and task.known_by().name == measure.name.partition(" by ")[0]
     )
 
 

@@ -9,7 +9,7 @@ from sozo.data.published import doubt, load_text
 from sozo.eval.evaluated import not_alike
 from sozo.eval.findings import Finding, Findings, over_runs
 from sozo.eval.report.labels import explanations, labels
-from sozo.eval.seeds import Method, caveats_of
+from sozo.eval.seeds import Method, caveats_of, judges_of
 from sozo.scoring.measure import Estimate
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
@@ -47,6 +47,16 @@ class TaskOnPage:
         """The run of each model that says most."""
         return self.found.runs(self.task.name)
 
+    @property
+    def judged(self) -> list[RunResult]:
+        """These, each before what further judges made of its answers."""
+        return [
+            run
+            for model in self.found.compared.models
+            for run in (model.run(self.task.name), *model.judged.values())
+            if run and run.task == self.task.name
+        ]
+
     @cached_property
     def columns(self) -> Mapping[str, RunColumn]:
         """The task's columns by name."""
@@ -75,10 +85,24 @@ class TaskOnPage:
 
     def row(self, method: Method, cells: Sequence[Cell], base: str = "") -> TableRow:
         """A method's line."""
-        n = len(method.of_task(self.task.name))
+        runs = method.of_task(self.task.name)
+        seeds = len(runs) if len(runs) > 1 else 0
+        own = self.own_caveats(method)
         return TableRow(
-            method.name, tuple(cells), base, n if n > 1 else 0, method.one_training
+            method.name, tuple(cells), base, seeds, method.one_training, own
         )
+
+    def own_caveats(self, method: Method) -> tuple[str, ...]:
+        """What a method's numbers must not be read without, and each further judge's, but for what all runs share."""
+        own = caveats_of(method.of_task(self.task.name), self.caveats)
+        for judge in judges_of([method], self.task.name):
+            runs = method.by(judge).of_task(self.task.name)
+            own += [
+                translatable("{model}: {caveat}", model=judge, caveat=caveat)
+                for caveat in caveats_of(runs, (*own, *self.caveats))
+                if not caveat.startswith("by ")
+            ]
+        return tuple(own)
 
     def rows(self, columns: Sequence[RunColumn]) -> list[TableRow]:
         """A line for each method that has a run: over its seeds, with the differences that columns name."""
@@ -112,17 +136,7 @@ class TaskOnPage:
                 if change.estimate.value is not None
                 else cell
             )
-        return (
-            self.with_own_caveats(cell, runs)
-            if column.change == self.task.measures[0]
-            else cell
-        )
-
-    def with_own_caveats(self, cell: Cell, runs: Sequence[RunResult]) -> Cell:
-        """A cell of the first measure with those caveats of its runs that not all runs of the task have."""
-        own = caveats_of(runs, self.caveats)
-        more = {"caveats": ", ".join(own)} if own else {}
-        return replace(cell, below=(*cell.below, *own), more={**cell.more, **more})
+        return cell
 
     def of_columns(
         self, name: str, columns: Sequence[RunColumn], notes: Sequence[str] = ()
@@ -205,7 +219,8 @@ class TaskOnPage:
                 Cell(why=apart) if apart else run.between(second, measure)
                 for measure in self.task.measures
             ]
-            rows.append(TableRow(f"{name} × {other}", tuple(cells)))
+            caveats = tuple(caveats_of([run, second], self.caveats))
+            rows.append(TableRow(f"{name} × {other}", tuple(cells), caveats=caveats))
         label = f"{self.task.name}_between"
         columns = ("model", *(measure.name for measure in self.task.measures))
         return [without_empty(Table(label, columns, tuple(rows), (f"{label}_note",)))]

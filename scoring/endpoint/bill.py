@@ -76,9 +76,14 @@ class Price:
         return (paid_in + completion_tokens * self.per_million_out) / 1e6
 
     def at_most(self, prompt: str, max_tokens: int) -> float:
-        """What one reply can cost: no tokenizer makes more tokens than there are UTF-8 bytes."""
-        tokens = len(prompt.encode("utf-8", "surrogatepass")) + _MORE
+        """What one reply can cost."""
+        tokens = most_tokens(prompt)
         return (tokens * self.per_million_in + max_tokens * self.per_million_out) / 1e6
+
+
+def most_tokens(prompt: str) -> int:
+    """How many tokens a prompt can be: no tokenizer makes more of it than there are UTF-8 bytes."""
+    return len(prompt.encode("utf-8", "surrogatepass")) + _MORE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +139,10 @@ class Budget:
         return f"the next request could bring the cost above {self.limit:g}"
 
 
+def _prompt(body: Mapping[str, Any]) -> str:
+    return json.dumps(body.get("messages"), ensure_ascii=False)
+
+
 class Outcome(Protocol):
     """What a bill reads of a request's outcome."""
 
@@ -175,6 +184,7 @@ class Bill:
         self.path, self.payee, self.price = path, payee, price
         self.longest, self.budget = longest, budget or Budget(None)
         self._under_way, self._new = 0, not path.exists()
+        self._told = False  # that the server's count cannot be
         self._made = [place for place in path.parents if not place.exists()]
         torn = not self._new and path.read_bytes()[-1:] not in (b"", b"\n")
         self._first = b"\n" if torn else b""  # what comes before the next line
@@ -198,6 +208,12 @@ class Bill:
             outcome = await send()
             ended, tokens = outcome.ended, outcome.tokens
             cost = self.price.cost(*tokens) if self.price else None
+            if not self._told and (tokens[0] or 0) > most_tokens(_prompt(body)):
+                self._told = True
+                counts = f"{tokens[0]:,} tokens of a prompt that has {most_tokens(_prompt(body)):,} at most"
+                say_once(
+                    f"{self.path}: the {self.payee}'s server counts {counts}; costs are by its count"
+                )
             return outcome
         except UserError:  # before anything was paid
             ended = Ended.REFUSED
@@ -222,8 +238,7 @@ class Bill:
         if self.price is None or longest is None:
             return None
         choices = n if isinstance(n := body.get("n"), int) else 1
-        prompt = json.dumps(body.get("messages"), ensure_ascii=False)
-        return self.price.at_most(prompt, longest * choices)
+        return self.price.at_most(_prompt(body), longest * choices)
 
     def _write(self, line: Mapping[str, Any]) -> None:
         content = self._first + json.dumps(line).encode() + b"\n"

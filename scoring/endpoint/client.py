@@ -35,6 +35,7 @@ _REFUSED = (403, 404)
 _NO_VERSION = "; an address mostly ends with /v1"
 _MOST_DETOURS = 20
 _LONG = 10.0  # seconds
+_FEW = 2  # attempts again
 FILTERED = "content_filter"  # a server's code of an error, and how an answer ends that was filtered
 _HEADERS = {
     "OpenAI-Organization": "OPENAI_ORG_ID",
@@ -217,9 +218,10 @@ class Endpoint:
                 if long
                 else self.retry.wait(limits if limited else failures, outcome.wait)
             )
-            if failures > (1 if long else self.retry.retries) or (
-                limited and waited + wait > self.retry.patience
-            ):
+            most = 1 if long else self.retry.retries
+            if outcome.ended is Ended.REPLY and not self.proven:
+                most = min(most, _FEW)  # it replies, and has never made sense
+            if failures > most or (limited and waited + wait > self.retry.patience):
                 line = f"{outcome.error} ({failures + limits} attempts)"
                 if outcome.status is None and outcome.ended is Ended.REFUSED:
                     raise self.failure(line)  # its port is closed for all
@@ -398,8 +400,10 @@ class Endpoint:
         content = None
         with suppress(ValueError, RecursionError):
             content = json.loads(text, parse_int=_whole)
+        if not self.proven and text.lstrip().startswith(b"data:"):
+            raise self.failure("replies with a stream where one reply is asked for")
         status = response.status_code
-        usage = (_read_usage(content),)
+        usage = (read_usage(content),)
         if (fault := _error_in(content)) or not 200 <= status < 300:
             wait = retry_after(
                 response.headers.get("retry-after-ms"),
@@ -521,7 +525,7 @@ def _whole(digits: str) -> int | float:
     return int(digits) if len(digits) < 20 else float(digits)
 
 
-def _read_usage(content: Any) -> Usage:
+def read_usage(content: Any) -> Usage:
     """The tokens that a body says it took; what no reply can take is not known."""
     usage = content.get("usage") if isinstance(content, dict) else None
     counts = [

@@ -346,7 +346,7 @@ class _Asking:
     def _read(self, reply: Reply) -> tuple[Status, Scores | None]:
         """How a reply ended, and its scores."""
         end = ending(reply.finish_reason)
-        if reply.refused or end is Ending.FILTERED:
+        if reply.refused or end in (Ending.REFUSED, Ending.FILTERED):
             return Status.REFUSED, None
         if reply.error is not None:
             return Status.API_ERROR, None

@@ -78,7 +78,11 @@ def find_judged(places: Sequence[str], wanted: str | None) -> list[Judged]:
     """What each place holds of a task whose answers a judge scored; none if a place's runs are of other tasks."""
     judged: list[Judged] = []
     for place in places:
-        runs = [run for model in find_evaluated([place]) for run in model.runs.values()]
+        runs = [
+            run
+            for model in find_evaluated([place])
+            for run in (*model.runs.values(), *model.judged.values())
+        ]
         if wanted is None and any(map(rubric_of, runs)):
             return []
         runs = [

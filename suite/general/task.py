@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.jsonl import read_records
-from sozo.scoring.final_text import final_text
+from sozo.scoring.final_text import final_text, refuses
 from sozo.scoring.measure import Measure
 from sozo.suite.general.checks import CHECKS, cleaned
 from sozo.tasks.held_out import fingerprint, refuse
@@ -128,5 +128,6 @@ def _row(item: Item, text: str) -> Row:
         return Row({f"{NAME}/{item.group}": float(length), _SHORT.name: short})
     answer = cleaned(text)
     checks = item.columns["check"].items()
-    right = float(all(CHECKS[name](answer, *wanted) for name, wanted in checks))
+    kept = all(CHECKS[name](answer, *wanted) for name, wanted in checks)
+    right = float(kept and not refuses(answer))
     return Row({NAME: right, f"{NAME}/{item.group}": right})

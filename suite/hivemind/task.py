@@ -15,10 +15,10 @@ from sozo.data.schema import utf8_safe
 from sozo.data.settings import Checked, rare_setting, setting
 from sozo.scoring.distance import distance_to_others
 from sozo.scoring.embeddings import DEFAULT_ENCODER, Encoder, WordVectors, make_encoder
+from sozo.scoring.final_text import Ending, refuses
 from sozo.scoring.measure import Measure
 from sozo.suite.hivemind.run_result import FORMS, MEANS, HivemindRunResult
 from sozo.tasks.held_out import fingerprint, refuse
-from sozo.tasks.sat.compliance import Extra, find_extras
 from sozo.tasks.sat.gate import not_prose
 from sozo.tasks.sat.score import TEXT_LIMIT, what_counts
 from sozo.tasks.task import Answer, ChosenItems, Complete, Item, Row
@@ -164,7 +164,7 @@ def incomparable(text: str, length: int) -> str | None:
     ('refusal', 'short')
     """
     answer = plain(text)
-    refused = Extra.REFUSAL if Extra.REFUSAL in find_extras(answer) else None
+    refused = Ending.REFUSED if refuses(answer) else None
     short = "short" if len(answer) < length else None
     wrong = (
         what_counts(text)[1]

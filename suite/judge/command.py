@@ -1,7 +1,7 @@
 """`sozo judge`: a judge reads planted answers before its scores count; what came out stands where reports look."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from statistics import fmean
@@ -16,12 +16,12 @@ from sozo.eval.bills import billed
 from sozo.eval.terminal import print_lines, print_tables
 from sozo.models.generators import Loaded
 from sozo.models.judges import make_judge
-from sozo.scoring.judges.protocol import ToJudge
+from sozo.scoring.judges.protocol import Status, ToJudge
 from sozo.scoring.measure import Estimate, Measure
-from sozo.scoring.numbers import SHARE
+from sozo.scoring.numbers import SHARE, n_of
 from sozo.scoring.statistics.proportions import wilson
 from sozo.scoring.table import Cell, tabulate
-from sozo.suite.judge.planted import INJECTED, LONGER, at_hand, packaged, plant
+from sozo.suite.judge.planted import INJECTED, LONGER, PAIRS, at_hand, packaged, plant
 from sozo.tasks import finished_run
 from sozo.tasks.jcq.task import Jcq, JcqJudgeSettings, JcqSettings
 from sozo.tasks.judge_check import CHECK, Check, judge_key, read_checks
@@ -40,6 +40,7 @@ class CheckSettings(JcqJudgeSettings):
     trial: bool = setting(
         False, "Plant beside sozo's own 14 answers to trial questions."
     )
+    pairs: int = setting(PAIRS, "Answers beside which each kind is planted.", least=2)
 
 
 def judge(
@@ -57,14 +58,18 @@ def judge(
     An answer to another question, one sentence ten times, no text, a request for 5 points, the same answer twice as
     long, and with an injection, each beside a real answer. The judge is named as for sozo run.
     """
-    local = replace(settings, trial=True)  # no question is loaded from a hub
+    asked = asdict(settings) | {"trial": True}  # no question is loaded from a hub
+    pairs = asked.pop("pairs")
+    if settings.trial and pairs != PAIRS:
+        raise UserError(f"--trial has {PAIRS} answers; leave out --pairs {pairs}")
     with Loaded() as loaded:
-        task = Jcq(JcqSettings(**asdict(local)))
+        task = Jcq(JcqSettings(**asked))
         task.judge = make_judge(settings, loaded)
         key = judge_key(task.deciding())
         known = read_checks(folder).get(key)
-        if known is None or settings.retry_unjudged:
-            reals = packaged() if settings.trial else at_hand(_runs(folder))
+        fewer = known and min(one["of"] for one in known["kinds"].values()) != pairs
+        if known is None or fewer or settings.retry_unjudged:
+            reals = packaged() if settings.trial else at_hand(_runs(folder), pairs)
             with billed([task], [folder]):
                 task.charge(folder)
                 known = ask(task, reals, folder)
@@ -97,29 +102,31 @@ def ask(task: Jcq, reals: Mapping[str, str], folder: Path) -> Check:
         for kind, texts in kinds.items()
         for question, text in zip(reals, texts, strict=True)
     ]
-    scores = list[float | None]()
+    scores, prose = list[float | None](), 0
     for name, asked in ("check", every), ("check-again", every[: len(reals)]):
         ledger = folder / f"judge-{name}.jsonl"
         judging = task.session.judge_answers(task.asked_by[0], asked, ledger)
         if judging.stopped:
             print_lines([f"not finished: {judging.stopped}"])
             raise typer.Exit(3)
+        prose += judging.statuses[Status.IN_PROSE]
         for line in judging.judgements:
             known = line and line.scores
             scores.append(fmean(known.values()) if known else None)
     parts = iter(scores)
-    return compared({kind: [*islice(parts, len(reals))] for kind in (*kinds, AGAIN)})
+    check = compared({kind: [*islice(parts, len(reals))] for kind in (*kinds, AGAIN)})
+    return check | {"in_prose": prose, "verdicts": len(scores)}
 
 
 def compared(by_kind: dict[str, list[float | None]]) -> Check:
-    """By kind how often the real answer scored above the planted one beside it, a tie counting half; which kinds failed.
+    """By kind how often the real answer scored above the planted one beside it, a tie counting half; how it ended.
 
-    A kind fails below 0.8, a longer answer and one with an injection where the interval (Wilson's) lies below 0.5, so
-    that this is paid for; any where fewer than half of its pairs have scores. Of AGAIN it is how often the score was
-    the same.
+    A kind is passed from 0.8 on, a longer answer and one with an injection, which need only not be paid for, from 0.5
+    on. It failed where the interval (Wilson's) lies below that; else, and where fewer than half of its pairs have
+    scores, it is undecided. Of AGAIN it is how often the score was the same.
     """
     reals = by_kind.pop(REAL)
-    check: Check = {"failed": [], "kinds": {}}
+    check: Check = {"failed": [], "undecided": [], "kinds": {}}
     for kind, others in by_kind.items():
         pairs = [
             (one, two) for one, two in zip(reals, others, strict=True) if one and two
@@ -129,16 +136,19 @@ def compared(by_kind: dict[str, list[float | None]]) -> Check:
             same if kind == AGAIN else sum(one > two for one, two in pairs) + same / 2
         )
         n = len(pairs)
-        share = Estimate(n=n)
-        fails = 2 * n < len(reals)
-        if not fails:
+        share, ended = Estimate(n=n), "undecided"
+        if 2 * n >= len(reals):
             low, high = wilson(wins, n)
             share = Estimate(wins / n, low, high, n)
-            fails = high < 0.5 if kind in (LONGER, INJECTED) else wins / n < LEAST
+            least = 0.5 if kind in (LONGER, INJECTED) else LEAST
+            if wins / n >= least:
+                ended = "passed"
+            elif high < least:
+                ended = "failed"
         means = [fmean(side) for side in zip(*pairs, strict=True)]
         check["kinds"][kind] = share.to_json() | {"of": len(reals), "means": means}
-        if fails and kind != AGAIN:
-            check["failed"].append(kind)
+        if ended in check and kind != AGAIN:
+            check[ended].append(kind)
     return check
 
 
@@ -150,6 +160,7 @@ def _show(check: Check, folder: Path, name: str) -> None:
         few = share.value is None
         below = [f"{share.n} of {known['of']} pairs have scores"] * few
         below += ["FAILED"] * (kind in check["failed"])
+        below += ["undecided"] * (kind in check.get("undecided", ()))
         measure = SHARE if kind == AGAIN else _AUC
         found = Cell(share, measure, of=known["of"], below=(*below,))
         row = {
@@ -160,7 +171,20 @@ def _show(check: Check, folder: Path, name: str) -> None:
         }
         rows.append(row)
     print_tables([tabulate(f"{name} among planted answers", rows)])
-    rule = f"FAILED: the real answer is not above the planted one in {LEAST:.0%} of pairs (a tie counts half)"
-    rest = "of one that is longer or has an injection, if it is surely above the real; and where fewer than half have scores"
-    print_lines([f"{rule}; {rest}"] if check["failed"] else [])
+    lines = []
+    if prose := check.get("in_prose"):
+        of = n_of(prose, check["verdicts"])
+        lines.append(
+            f"{of} verdicts stand among other text, and have no scores here: ask for scores alone (docs/jcq.md)"
+        )
+    if check["failed"]:
+        rule = f"FAILED: the real answer is surely above the planted one in less than {LEAST:.0%} of pairs (a tie counts half)"
+        lines.append(
+            f"{rule}, a longer one and one with an injection in less than half"
+        )
+    if check.get("undecided"):
+        lines.append(
+            "undecided: the interval reaches that bar, or few have scores; more --pairs tell"
+        )
+    print_lines(lines)
     print_lines([str(folder / CHECK)])

@@ -56,8 +56,8 @@ def packaged() -> dict[str, str]:
         return {row["question"]: row["text"] for _, row in read_objects(path)}
 
 
-def at_hand(runs: Iterable[RunResult]) -> dict[str, str]:
-    """Answers of runs to 14 questions, by question: complete ones of two sentences or more, drawn by seed."""
+def at_hand(runs: Iterable[RunResult], pairs: int = PAIRS) -> dict[str, str]:
+    """Answers of runs to so many questions, by question: complete ones of two sentences or more, drawn by seed."""
     known = {
         run.items[answer.item]["question"]: text
         for run in runs
@@ -65,12 +65,12 @@ def at_hand(runs: Iterable[RunResult]) -> dict[str, str]:
         if answer.complete
         and len(_SENTENCE.findall(text := judged_part(answer.text))) > 1
     }
-    if len(known) < PAIRS:
+    if len(known) < pairs:
         raise UserError(
-            f"{len(known)} questions have a complete answer of two sentences, and {PAIRS} are needed; "
+            f"{len(known)} questions have a complete answer of two sentences, and {pairs} are needed; "
             "add --trial to plant beside sozo's own answers"
         )
-    drawn = random.Random(0).sample(sorted(known), PAIRS)
+    drawn = random.Random(0).sample(sorted(known), pairs)
     return {question: known[question] for question in drawn}
 
 

@@ -77,10 +77,10 @@ def cut_to_limits(fields: Mapping[str, str]) -> tuple[dict[str, str], tuple[str,
 class PbigReason(StrEnum):
     """Why a text is no idea, in the order in which the rules are applied: the first that fails is given."""
 
-    REASONING = "reasoning"  # that never ends
+    NO_TEXT = "no_text"  # but reasoning that never ends
     NO_JSON = "no_json"  # not one JSON value, or a key comes twice
     NOT_FOUR_FIELDS = "not_four_fields"  # no object with exactly the four keys
-    NO_TEXT = "no_text"  # a field is no string, or blank
+    BLANK_FIELD = "blank_field"  # or one that is no string
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def parse_idea(text: str) -> Parsed:
     """
     final = final_text(text)
     if final is None:
-        return Parsed(None, PbigReason.REASONING)
+        return Parsed(None, PbigReason.NO_TEXT)
     try:
         values = one_json(final)
     except ValueError:
@@ -111,7 +111,7 @@ def parse_idea(text: str) -> Parsed:
     if not isinstance(values, dict) or set(values) != set(LIMITS):
         return Parsed(None, PbigReason.NOT_FOUR_FIELDS)
     if not all(isinstance(value, str) and value.strip() for value in values.values()):
-        return Parsed(None, PbigReason.NO_TEXT)
+        return Parsed(None, PbigReason.BLANK_FIELD)
     fields, cut = cut_to_limits(
         {name: utf8_safe(value.strip()) for name, value in values.items()}
     )

@@ -13,6 +13,7 @@ class PbigRunResult(RunResult):
 
     same = ("patents_sha256", "language", "embedding_model", "embedding_revision")
     counts_answers = True
+    wrong_form = ("no_json", "not_four_fields", "blank_field")
 
     @property
     def trial(self) -> bool:

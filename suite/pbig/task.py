@@ -12,9 +12,9 @@ import numpy as np
 from sozo.data.errors import UserError
 from sozo.data.foreign import nfkc
 from sozo.data.prompts import fill, prompt
-from sozo.data.schema import no_answer
 from sozo.scoring.distance import distance_to_others
 from sozo.scoring.embeddings import WordVectors, make_encoder
+from sozo.scoring.final_text import no_answer
 from sozo.scoring.judges.protocol import ToJudge
 from sozo.scoring.judges.run import NOT_ASKED, Judging
 from sozo.suite.pbig.ideas import (

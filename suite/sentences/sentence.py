@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from sozo.data.english import FUNCTION, dictionary, noun_lemmas
 from sozo.data.foreign import nfkc
+from sozo.scoring.final_text import Ending, refuses
 from sozo.tasks.sat.gate import distinct_share, kana_share, morphemes
 from sozo.tasks.sat.score import what_counts
 
@@ -83,6 +84,8 @@ def read_sentence(
     if unusable:
         return str(unusable), None
     answer = nfkc(answer).replace("’", "'")
+    if refuses(answer):
+        return str(Ending.REFUSED), None
     if wrong := _wrong_form(answer, asked, language):
         return wrong, None
     read = _READERS[language](answer, pair)

@@ -18,6 +18,7 @@ from sozo.scoring.final_text import final_text
 from sozo.scoring.measure import Measure
 from sozo.suite.sentences.sentence import LENGTHS, read_sentence
 from sozo.tasks.held_out import fingerprint, refuse
+from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Answer, ChosenItems, Complete, Item, Row, known_columns
 from sozo.tasks.view import View
 
@@ -47,6 +48,12 @@ class SentencesSettings(Checked):
     )
 
 
+class SentencesRunResult(RunResult):
+    """Sentences, each with why it is none."""
+
+    wrong_form = ("prompt_again", "decorated", "no_end", "not_one", "other_language")
+
+
 class Sentences(ChosenItems):
     """Write one sentence with two nouns; of 16 answers to a pair those count that are usable and new.
 
@@ -59,7 +66,7 @@ class Sentences(ChosenItems):
     Settings = SentencesSettings
     measures = (
         Measure(_NEW, together=True, scale=(0, 1)),
-        Measure(_USABLE, together=True, scale=(0, 1)),
+        Measure(_USABLE, share=True, together=True),
         Measure(_SENTENCES, together=True, scale=(0, 1)),
         Measure(_WORDS, 2, unit="words", together=True),
         Measure(_BITS, 3, unit="bits", better=0),
@@ -69,6 +76,7 @@ class Sentences(ChosenItems):
     only_if_named = False
     answers_per_item = 16
     max_new_tokens = 256
+    result_type = SentencesRunResult
     view = View(__file__)
     settings: SentencesSettings
 

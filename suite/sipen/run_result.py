@@ -23,6 +23,9 @@ class SipenRunResult(RunResult):
 
     same = ("items_sha256", "sipen_prompt", "sipen_context")
 
+    def formed(self, reason: str | None, facts: Mapping[str, Any]) -> bool:
+        return facts.get("reply", "") is not None
+
     def other_items(self) -> tuple[str, ...]:
         return (
             (translatable("{n} trial items", n=self.metrics["num_items"]),)

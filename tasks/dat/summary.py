@@ -11,7 +11,7 @@ import numpy as np
 
 from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
-from sozo.data.schema import ERROR
+from sozo.data.schema import ERROR, Reason
 from sozo.scoring.measure import LEVEL, Estimate, Measure, t_interval
 from sozo.scoring.parse import reasons_in
 from sozo.scoring.second_encoder import SecondEncoder
@@ -170,6 +170,7 @@ class DatRunResult(RunResult):
 
     kinds = ("trials", "answers")
     papers = ("pkshatech/GLuCoSE-base-ja-v2",)
+    wrong_form = (str(Reason.FORMAT),)
 
     @property
     def kind(self) -> str:
@@ -267,10 +268,6 @@ class DatRunResult(RunResult):
         """Of the answers that count; a table may hold more of them, and is large."""
         n = self.summary.usable if measure.name == self.main.name else self.summary.came
         return n, self.summary.num_answers
-
-    def cut_off(self) -> tuple[int, int]:
-        """None: a list without its end is unusable, and counts there."""
-        return 0, self.summary.num_answers
 
     def seen_by(self, second: SecondEncoder) -> SeenLists | None:
         """None under Olson's protocol: English words, of which seven count."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from sozo.data.prompts import prompt
-from sozo.data.schema import Reason, no_answer, utf8_safe
+from sozo.data.schema import ERROR, Reason, utf8_safe
+from sozo.scoring.final_text import STATES, no_answer
 from sozo.scoring.measure import Measure
 from sozo.scoring.nouns import SPEAKERS
 from sozo.scoring.parse import NUM_WORDS
@@ -181,13 +182,20 @@ class Dat(Task):
         metrics = replace(
             row, instruments=measure(self.scorer, words, lists) | diversity_ends(lists)
         ).metrics()
-        unread = self.written(run.folder, metrics).texts(Reason.FORMAT)
+        written = self.written(run.folder, metrics)
+        unread = [
+            text
+            for reason in (Reason.FORMAT, *STATES)
+            if reason != ERROR
+            for text in written.texts(reason)
+        ]
         other = sum(
             len(found_words(text, self.settings.language)) != NUM_WORDS
             for text in unread
         )
         return metrics | {
             "ten_words": row.came - other,
+            "states": written.states,
             "refused": self._refused(answers, run.num_usable),
         }
 

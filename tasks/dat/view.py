@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from sozo.scoring.final_text import COMPLETE, Ending
 from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.measure import MEAN, Estimate, Measure, normal_interval
 from sozo.scoring.nouns import SPEAKERS
@@ -130,7 +131,9 @@ class DatView(View[DatRunResult]):
                 f"not_noun: no noun by {checker}, the benchmark's rule; people's rule takes more words, "
                 f"in Japanese 自由 and お茶: --noun-checker {checker}{SPEAKERS}."
             )
-        if found is None or (row.usable and found - row.usable <= _APART * row.came):
+        said = run.states[COMPLETE] + run.states[Ending.FORM]
+        few = found and row.usable and found - row.usable <= _APART * row.came
+        if found is None or not (found or said) or few:
             return named
         asked = (
             f"As asked: {n_of(row.usable, row.came)} ({share(row.usable, row.came)})."

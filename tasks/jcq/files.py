@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from sozo.data.errors import UserError
 from sozo.data.jsonl import id_column, read_objects, text_column, write_objects
 from sozo.data.schema import ERROR, utf8_safe
-from sozo.scoring.final_text import NOT_AT_HAND
+from sozo.scoring.final_text import NOT_AT_HAND, Ending
 from sozo.scoring.judges.ledger import Judgement, Ledger, judgement_key
 from sozo.scoring.judges.protocol import Rubric, Status, ToJudge
 from sozo.scoring.judges.run import Judging, answer_keys, judging_of
@@ -49,7 +49,7 @@ def export(data: Path, run: "JcqRunResult", judge: str, model: str) -> None:
                     "answer": text,
                 }
             )
-        if answer.state not in ("complete", "empty", NOT_AT_HAND):
+        if answer.state in (Ending.CUT, Ending.FILTERED, Ending.BADLY):
             answers[-1]["finish_reason"] = answer.state
         if "reply" in answer.facts:
             reply, scores = answer.facts["reply"] or "", run.scores_of(answer)

@@ -1,10 +1,11 @@
 """Finished JCQ runs: answers with their judgements."""
 
 from collections import Counter, defaultdict
+from functools import cached_property
 from statistics import fmean
 from typing import Any
 
-from sozo.scoring.final_text import STATES, judged_part
+from sozo.scoring.final_text import judged_part
 from sozo.scoring.judges.protocol import Scores, Status
 from sozo.scoring.measure import Measure
 from sozo.scoring.translatable import translatable
@@ -15,9 +16,10 @@ from sozo.tasks.jcq.questions import (
     trial_questions,
 )
 from sozo.tasks.jcq.verdict import read_in_prose
-from sozo.tasks.run_result import RunResult, ScoredAnswer
+from sozo.tasks.run_result import MOST_CUT, RunResult, ScoredAnswer
 
 ALL, MEAN = "All", "mean"
+_FEWEST_REPLIES = 20  # from so many on verdicts in prose are said
 
 
 class JcqRunResult(RunResult):
@@ -39,6 +41,20 @@ class JcqRunResult(RunResult):
         form = "{n} trial questions" if trial else "{n} questions that are not JCQ's"
         return (translatable(form, n=self.metrics["num_items"]),)
 
+    @cached_property
+    def caveats(self) -> tuple[str, ...]:
+        caveats = [*super().caveats]
+        judges = self.metrics.get("judged_by", ())
+        if len({row["model"] for row in judges}) > 1:
+            said = ", ".join(f"{row['judgements']:,} {row['model']}" for row in judges)
+            caveats.append(translatable("judged by several: {judges}", judges=said))
+        n = self.metrics.get("statuses", {}).get(Status.IN_PROSE, 0)
+        of = self.metrics.get("with_prose", {}).get("n", 0)
+        if of >= _FEWEST_REPLIES and n > MOST_CUT * of:
+            form = "{n} of {of} verdicts in prose, in no mean"
+            caveats.append(translatable(form, n=n, of=of))
+        return tuple(caveats)
+
     @property
     def servers(self) -> dict[str, Any]:
         """Where the judge is, and what replied. Judgements that were brought in do not say."""
@@ -57,11 +73,6 @@ class JcqRunResult(RunResult):
             if answer.reason
             else {name: int(answer.values[key]) for name, key in names.items()}
         )
-
-    def answer_states(self) -> dict[str, int]:
-        """How many answers are whole, how many were cut off, and so on: a judge gives scores to all of them alike."""
-        count = Counter(answer.state for answer in self.scored)
-        return {state: count[state] for state in STATES}
 
     def judged_by(self) -> list[dict[str, Any]]:
         """How many judgements came from which model, in the server's own words and in which set-up; most first."""

@@ -9,14 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.data.schema import ERROR, no_answer
+from sozo.data.schema import ERROR
 from sozo.data.settings import rare_setting, setting
-from sozo.scoring.final_text import (
-    NOT_AT_HAND,
-    judged_part,
-    says_anything,
-    without_text,
-)
+from sozo.scoring.final_text import NOT_AT_HAND, judged_part, no_answer
 from sozo.scoring.judges.ledger import Judgement
 from sozo.scoring.judges.protocol import JudgeSettings, Rubric, ToJudge
 from sozo.scoring.judges.run import NOT_ASKED, Judging
@@ -190,14 +185,10 @@ class Jcq(JudgedTask):
             ):  # which no text is, so that its judgement is of no other answer
                 text = f"{NOT_AT_HAND}: {answer.id}"
             if why := no_answer(answer):
-                unusable[answer.id] = Row(reason=why)
-                continue
-            if not says_anything(text):
-                why = without_text(answer.text, answer.finish_reason)
-                unusable[answer.id] = Row(reason=why, facts={"judged": text})
-                if (
-                    not settings.judgements
-                ):  # else its file has one of it, which must find its answer
+                facts = {} if why == ERROR else {"judged": text}
+                unusable[answer.id] = Row(reason=why, facts=facts)
+                # Else its file has a judgement of it, which must find its answer.
+                if why == ERROR or not settings.judgements:
                     continue
             to_judge.append(
                 ToJudge(answer.id, item.id, item.columns["question"], text, item.group)
@@ -234,10 +225,9 @@ class Jcq(JudgedTask):
                 mean is not None for mean in finished.by_item(self.measures[0]).values()
             ),
             # Zeros too, which a curve needs.
-            "reasons": dict.fromkeys((ERROR, "filtered", "reasoning", "empty"), 0)
+            "reasons": dict.fromkeys((ERROR, "refusal", "filtered", "no_text"), 0)
             | metrics["reasons"],
             "judged_by": finished.judged_by(),
-            "answer_states": finished.answer_states(),
             "length": finished.length_and_score(),
             "with_prose": finished.with_prose(),
         }

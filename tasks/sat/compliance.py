@@ -8,11 +8,13 @@ but for what stands at the head of a line.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from sozo.data.foreign import nfkc
 from sozo.data.prompts import prompt
+from sozo.scoring.final_text import refuses
 
 # "About 400 characters": a quarter more or less. The paper names no band; `sat/length` lets anybody take another.
 LENGTH_BAND = (300, 500)
@@ -73,9 +75,6 @@ _COMMENT = (
     r"(?:ご要望|ご希望|ご不明|修正|変更|調整)[^。]{0,40}(?:ください|お知らせ|お申し付け|いたします|可能です)|"
     r"\Aこの(?:物語|ストーリー|お話)(?:は|では)[^。]{0,80}(?:原作|元の|現代風|現代版|現代社会|テーマ|条件|文字)"
 )
-_SORRY = r"(?:大変)?申し訳(?:ありません|ございません)|すみません|恐れ入りますが|"
-_SORRY += r"I'm sorry|I am sorry|I can(?:'t|not)|As an AI"
-_CANNOT = r"できません|できかね|いたしかね|お応え|cannot|can't|unable|not able"
 
 
 def find_extras(text: str) -> tuple[Extra, ...]:
@@ -105,7 +104,7 @@ def find_extras(text: str) -> tuple[Extra, ...]:
         Extra.NOTE: re.search(_NOTE, text)
         or any(re.search(rule, tail) for rule in _LAST_NOTES),
         Extra.COMMENT: re.search(_COMMENT, last),
-        Extra.REFUSAL: re.match(_SORRY, head) and re.search(_CANNOT, head),
+        Extra.REFUSAL: refuses(text),
         Extra.PROMPT: any(line in text for line in conditions),
     }
     return tuple(extra for extra, is_there in holds.items() if is_there)
@@ -159,6 +158,15 @@ def check(story: str, rewrite: str) -> Compliance:
         extras,
         copied_share(story, text),
     )
+
+
+def kept_score(values: Mapping[str, float]) -> float | None:
+    """The distance of a rewrite, 0 where it does not keep to the conditions; None of what never came.
+
+    >>> kept_score({"sat": 0.5, "sat/compliant": 1.0}), kept_score({"sat": 0.9, "sat/compliant": 0.0}), kept_score({})
+    (0.5, 0.0, None)
+    """
+    return 0.0 if values.get("sat/compliant") == 0 else values.get("sat")
 
 
 def copied_share(story: str, rewrite: str) -> float | None:

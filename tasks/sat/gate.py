@@ -51,8 +51,7 @@ _UNKNOWN = "未定義語"
 class GateReason(StrEnum):
     """Why nothing is paid, in the order in which the rules are applied: the first that fails is given."""
 
-    REASONING = "reasoning"  # as without a score: half a reasoning block
-    EMPTY = "empty"  # not one letter or digit
+    NO_TEXT = "no_text"  # as without a score: not one letter or digit but in reasoning
     LENGTH = "length"  # not about 400 characters
     LINES = "lines"  # more than one line
     EXTRAS = "extras"  # something beside the story

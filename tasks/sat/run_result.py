@@ -5,7 +5,9 @@ import re
 from sozo.data.prompts import fill, prompt
 from sozo.scoring.final_text import final_text
 from sozo.scoring.judges.protocol import Rubric, Scores
-from sozo.tasks.run_result import RunResult
+from sozo.scoring.measure import Measure
+from sozo.tasks.run_result import RunResult, ScoredAnswer
+from sozo.tasks.sat.compliance import kept_score
 
 
 def parse_grade(reply: str) -> Scores | None:
@@ -30,8 +32,17 @@ def _ask(story: str, rewrite: str) -> str:
 SAT_V1 = Rubric("sat-v1", ("creativity",), _ask, parse_grade)
 
 
+# What SAT is known by: a distance alone pays for leaving the story, as a refusal does.
+KEPT = Measure("sat/kept", scale=(0, 2))
+
+
 class SatRunResult(RunResult):
     """Rewrites of stories."""
 
     same = ("stories_sha256",)
     papers = ("pkshatech/simcse-ja-bert-base-clcmlp",)
+
+    def value(self, answer: ScoredAnswer, measure: Measure) -> float | None:
+        if measure == KEPT:  # which earlier runs have not written
+            return kept_score(answer.values)
+        return super().value(answer, measure)

@@ -37,7 +37,7 @@ class SatScorer:
 
     >>> scorer, story = SatScorer(make_encoder("ja-ginza", texts=True)), "漁師が浜辺で亀を助けた。"
     >>> scorer.compare([story, story], ["漁師が浜辺で亀を助けた。", " "])
-    [(0.0, None), (None, 'empty')]
+    [(0.0, None), (None, 'no_text')]
     """
 
     def __init__(self, encoder: Encoder, cache_dir: Path | None = None) -> None:
@@ -96,13 +96,11 @@ def what_counts(text: str) -> tuple[str, SatReason | None]:
     """What of a model's text is its rewrite: its `final_text`. One without any letter or digit is none.
 
     >>> what_counts("<think>亀を車に</think> 昔々"), what_counts("<think>亀を"), what_counts("。")
-    (('昔々', None), ('', <SatReason.REASONING: 'reasoning'>), ('', <SatReason.EMPTY: 'empty'>))
+    (('昔々', None), ('', <SatReason.NO_TEXT: 'no_text'>), ('', <SatReason.NO_TEXT: 'no_text'>))
     """
-    answer = final_text(text)
-    if answer is None:
-        return "", SatReason.REASONING
+    answer = final_text(text) or ""
     # Some encoders give a vector to nothing at all.
-    return (answer, None) if says_anything(answer) else ("", SatReason.EMPTY)
+    return (answer, None) if says_anything(answer) else ("", SatReason.NO_TEXT)
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,7 @@ class SatReason(StrEnum):
     """Why a rewrite has no score, in the order in which the rules are applied: the first that fails is given."""
 
     ERROR = "error"  # it never came
-    REASONING = "reasoning"  # that never ends
-    EMPTY = "empty"  # not one letter or digit
+    NO_TEXT = "no_text"  # not one letter or digit but in reasoning
     STORY_NO_VECTOR = (
         "story_no_vector"  # the encoder has a zero or non-finite vector for the story
     )

@@ -9,8 +9,8 @@ from sozo.data.prompts import fill, prompt
 from sozo.data.settings import deciding
 from sozo.scoring.measure import Measure
 from sozo.tasks.held_out import fingerprint, refuse
-from sozo.tasks.sat.compliance import check
-from sozo.tasks.sat.run_result import SAT_V1, SatRunResult
+from sozo.tasks.sat.compliance import check, kept_score
+from sozo.tasks.sat.run_result import KEPT, SAT_V1, SatRunResult
 from sozo.tasks.sat.score import SatScorer, SatSettings, what_counts
 from sozo.tasks.sat.stories import Story, load_stories, stories_digest
 from sozo.tasks.sat.view import SatView
@@ -30,6 +30,7 @@ class Sat(Task):
     measures = (
         Measure("sat", scale=(0, 2)),
         Measure("sat/compliant", share=True, compared=False),
+        KEPT,
         Measure("sat/compliant_mean", compared=False, scale=(0, 2)),
         *(
             Measure(f"sat/{name}", share=True, compared=False)
@@ -38,6 +39,8 @@ class Sat(Task):
         Measure("sat/length", 0, unit="characters", better=0, compared=False),
         Measure("sat/copied", 3, scale=(0, 1), better=0, compared=False),
     )
+    headline = KEPT
+    unusable_is_0 = (KEPT,)
     rubrics = (SAT_V1,)
     result_type = SatRunResult
     view = SatView()
@@ -100,6 +103,8 @@ class Sat(Task):
                 values |= {"sat": score} | (
                     {"sat/compliant_mean": score} if values["sat/compliant"] else {}
                 )
+            kept = kept_score(values)
+            values |= {} if kept is None else {KEPT.name: kept}
             rows.append(Row(values, reason, asdict(found)))
         return rows
 

@@ -32,8 +32,9 @@ class SatView(View[SatRunResult]):
     def columns(
         self, measures: Sequence[Measure], runs: Sequence[SatRunResult]
     ) -> list[RunColumn]:
-        score, compliant, of_compliant, *conditions, length, copied = measures
+        score, compliant, kept, of_compliant, *conditions, length, copied = measures
         return [
+            measured(kept),
             measured(score, "score"),
             measured(compliant),
             measured(of_compliant, shown=NUMBERS),
@@ -71,8 +72,9 @@ class SatView(View[SatRunResult]):
 
     def reader_answers(self, run: SatRunResult) -> Iterator[tuple[str, ReaderAnswer]]:
         for row in run.answers():
-            cut = ["truncated"] if row.state == "truncated" else []
-            more = {"facts": row.facts, "states": [*cut, *row.facts.get("extras", ())]}
+            own = [] if row.complete else [row.state]
+            states = dict.fromkeys([*own, *row.facts.get("extras", ())])
+            more = {"facts": row.facts, "states": [*states]}
             yield (
                 row.item,
                 ReaderAnswer(row.text, row.values.get(run.main.name), row.reason, more),

@@ -1,5 +1,7 @@
 """What differs from the base: states, levels, targets and counts, in worlds in which one number alone would mislead."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -21,12 +23,15 @@ from sozo.eval.findings import (
     frame,
 )
 from sozo.eval.report.answer import first_screen
+from sozo.eval.report.contents import report_tables
+from sozo.eval.report.labels import english
 from sozo.models.trained_on import NO, NOT_KNOWN, YES
 from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.second_encoder import GainParts
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.jcq.questions import trial_questions
+from sozo.tasks.run_result import RunResult
 from sozo.tasks.sat.stories import load_stories
 
 NOUNS = tiny_nouns()[:600]
@@ -39,7 +44,7 @@ MEASURES = {
     "jcq/scored",
     "jcq/complete",
 }
-MEASURES |= {"sat", "sat/scored", "sat/complete", "sat/compliant"}
+MEASURES |= {"sat/kept", "sat/scored", "sat/complete", "sat/compliant"}
 FAR = "深夜の工場では、機械が静かに夢を見ていた。" * 20
 OPPOSITE = {
     HIGHER: LOWER,
@@ -274,7 +279,7 @@ def test_levels_are_fixed_by_the_tasks_whatever_flags_were_given(scored, tmp_pat
     none = load_stories()[0].id
     sat_run(tmp_path / "m-sat", "model", lambda story: "" if story.id == none else FAR)
     both = levels(tmp_path, SecondEncoder())
-    first = ("dat", "sat")
+    first = ("dat", "sat/kept")
     assert both == {name: share_of(2 if name in first else 6) for name in both}
     assert len(both) == 8
 
@@ -428,3 +433,42 @@ def test_a_ratio_of_ones_own_is_not_subtracted(tmp_path):
         match=r"jcq/own is compared by a ratio: JcqRunResult\.against must do it",
     ):
         model.against(base, Measure("jcq/own", ratio=True))
+
+
+def test_a_further_judge_is_a_column_and_no_model(tmp_path):
+    points = {
+        ("base", "judge-a"): lambda k: k % 2,
+        ("base", "judge-b"): lambda k: (k + 1) % 2,
+        ("model", "judge-a"): lambda k: 1 + k % 2,
+        ("model", "judge-b"): lambda k: 1 + (k + 1) % 2,
+    }
+    for (name, judge), more in points.items():
+        jcq(tmp_path / judge, name, more, judge=judge)
+    found = findings(find_evaluated([str(tmp_path)]))
+    assert [method.name for method in found.compared.methods] == ["base", "model"]
+    by_judge = found.difference("model", "base", Measure("jcq/mean by judge-b"))
+    assert (by_judge.estimate.value, by_judge.by) == (pytest.approx(1), "judge-b")
+    assert found.mean("model", "jcq", "mean by judge-b").by == "judge-b"
+    # What no judge decides stands once, and all judges' scores share one level.
+    rows = [row for row in found.rows if row.base and row.first]
+    names = [row.measure.name for row in rows]
+    assert len(names) == len(set(names))
+    levels = [row.estimate.level for row in rows if row.measure.short[:4] == "mean"]
+    assert levels == [share_of(2)] * 2
+    (table, *_) = [made.table for made in report_tables(found)]
+    assert [english(name) for name in table.columns][1:3] == [
+        "score",
+        "score by judge-b",
+    ]
+
+
+@pytest.mark.parametrize("how", [{"share": True}, {"scale": (0, 1)}])
+def test_all_against_nothing_is_a_difference_with_an_interval(how):
+    measure = Measure("toy", **how)
+    none, every = (RunResult("toy", measure, Path(), {}, {}, {}) for _ in range(2))
+    for run, value in ((none, 0.0), (every, 1.0)):
+        vars(run).update(items={}, _by_item={measure: dict.fromkeys("abcdefgh", value)})
+    known = every.against(none, measure)
+    assert (known.value, known.sign) == (1, 1)
+    assert 0 < known.low < known.high == 1
+    assert every.against(every, measure).sign == 0

@@ -118,13 +118,13 @@ def test_answers_that_were_cut_or_empty_are_counted_beside_the_mean(tmp_path):
     with server(answers) as (url, requests):
         done = evaluate(tmp_path, *command(url, url))
     assert done.returncode == 0, done.stderr
-    states = metrics_of(tmp_path / "out" / RUN)["answer_states"]
+    states = metrics_of(tmp_path / "out" / RUN)["states"]
     states = {name: n for name, n in states.items() if n}
-    assert states == {"complete": 15, "truncated": 10, "empty": 10}
+    assert states == {"complete": 15, "cut": 10, "no_text": 10}
     shown = " ".join(done.stdout.split())
-    assert "Answers: truncated 10 of 35, 28.6%" in shown
-    assert "10 of 35 answers cut off" in shown
-    assert "answers were cut at" not in shown  # 10 of 35 are not most
+    assert "Answers: cut 10 of 35, 28.6%" in shown
+    assert "10 of 35 answers: cut" in shown
+    assert "20 of 35 answers were cut or left without text at 4096 tokens" in shown
     limits = [body.get("max_tokens", 0) for body in requests if body["model"] == "m"]
     assert max(limits) == 4096
 
@@ -149,17 +149,17 @@ def test_no_judge_is_shown_an_answer_without_text_and_all_are_counted(tmp_path):
     assert len(judged) == 1 + 30  # the first greets
     metrics = metrics_of(tmp_path / "out" / RUN)
     assert sum(metrics["statuses"].values()) == 30
-    reasons = {"error": 1, "filtered": 1, "reasoning": 2, "empty": 1}
+    reasons = {"error": 1, "refusal": 0, "filtered": 1, "no_text": 3}
     assert metrics["reasons"] == reasons
     mean = metrics["measures"]["jcq/mean"]
     assert (mean["value"], mean["n"], mean["of"]) == (3.5, 30, 35)
     shown = " ".join(done.stdout.split())
     assert "1 of 35 answers never came" in shown
-    assert "2 of 35 answers unusable: reasoning" in shown
-    assert "Unusable: reasoning 2 of 35, 5.7%" in shown
+    assert "3 of 35 answers: no_text" in shown
+    assert "Unusable: no_text 3 of 35, 8.6%" in shown
     run = finished_run(tmp_path / "out" / RUN)
     logged = _values(TaskRun(Jcq(), run.folder, run.metrics, True))
-    assert (logged["reasons_error"], logged["reasons_empty_of"]) == (1, 35)
+    assert (logged["reasons_error"], logged["reasons_no_text_of"]) == (1, 35)
 
 
 def test_reasoning_that_reaches_the_limit_and_leaves_no_text_is_said_in_a_line(
@@ -169,7 +169,10 @@ def test_reasoning_that_reaches_the_limit_and_leaves_no_text_is_said_in_a_line(
         words = ("dat", "--model", "m", "--base-url", url, "--num-answers", "3")
         done = evaluate(tmp_path, *words, "--output", "out")
     assert done.returncode == 0, done.stderr
-    assert "\n3 of 3 answers were cut at 256 tokens: --max-new-tokens\n" in done.stdout
+    assert (
+        "\n3 of 3 answers were cut or left without text at 256 tokens: --max-new-tokens\n"
+        in done.stdout
+    )
 
 
 PRICES = ("--judge-price-in", "1", "--judge-price-out", "1")
@@ -225,7 +228,7 @@ def test_sat_from_stories_to_a_row(tmp_path):
     assert (
         metrics["num_items"],
         metrics["measures"]["sat"]["n"],
-        metrics["reasons"]["empty"],
+        metrics["reasons"]["no_text"],
     ) == (113, 112, 1)
     assert metrics["measures"]["sat"]["value"] == pytest.approx(0, abs=1e-6)
     assert metrics["measures"]["sat/copied"]["value"] > 0.99

@@ -85,7 +85,7 @@ def jcq(tmp_path, sha256, scored=698):
         "num_answers": 700,
         "usable": scored,
         "statuses": statuses,
-        "answer_states": {"complete": 700, "truncated": 0},
+        "states": {"complete": 700, "cut": 0},
     }
     measures = dict.fromkeys(values, mean)
     metrics = {

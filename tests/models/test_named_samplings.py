@@ -23,7 +23,7 @@ from model_server import KEY, completion, server
 from sentences import refused, says
 from sozo.data.errors import UserError
 from sozo.data.processes import Processes
-from sozo.data.schema import FORM, Completion, iter_tables
+from sozo.data.schema import Completion, iter_tables
 from sozo.eval.draw import SamplingOptions, draw_parts
 from sozo.eval.plan import plan
 from sozo.eval.run import run_task, score_answers
@@ -319,12 +319,11 @@ def test_verbalized_asks_in_the_prompts_language_and_keeps_the_reply(tmp_path):
         said(("犬", "9" * 400), ("猫", 1)),
         said(("犬", 0.5), (" ", 0.5)),
         said(("犬", 0.5), ("猫", 0.5), ("鳥", 0.5)),
-        "<think>" + said(("犬", 0.5), ("猫", 0.5)),
     ],
 )
 def test_a_reply_in_another_form_is_unusable_with_the_reason(reply, tmp_path):
     answers, drawn = draw_so(Script(reply), "verbalized=2", tmp_path)
-    assert [row[2:] for row in answers] == [("", None, "verbalized_form")] * 2
+    assert [row[2:] for row in answers] == [("", 0.0, "wrong_form")] * 2
     assert drawn[0][2] == reply
 
 
@@ -368,8 +367,8 @@ def test_a_text_is_read_once_as_it_is_however_answers_are_drawn(
 @pytest.mark.parametrize(
     ("finish_reason", "becomes"),
     [
-        ("stop", FORM),
-        (None, FORM),
+        ("stop", "stop"),
+        (None, None),
         ("error", "error"),
         ("content_filter", "content_filter"),
     ],

@@ -214,7 +214,22 @@ def test_a_prompt_that_a_filter_declines_is_an_empty_answer():
     assert len(requests) == 1 + 3
 
 
-def test_a_refusal_is_a_filtered_answer():
+@pytest.mark.parametrize(
+    ("tokens", "ended"), [(7, "stop"), (8, "length"), (None, "stop")]
+)
+def test_a_reply_of_as_many_tokens_as_it_may_have_is_cut(tokens, ended):
+    def answer(body):
+        status, content = completion("味")
+        return status, content | {
+            "usage": {"prompt_tokens": 9, "completion_tokens": tokens}
+        }
+
+    with server(answer) as (url, _):
+        (cut,) = asking("m", base_url=url, max_new_tokens=8).answer(["味噌"], 0, 0)
+    assert (cut.text, cut.finish_reason) == ("味", ended)
+
+
+def test_a_refusal_is_told_from_a_filter():
     def answer(body):
         status, content = completion("よ")
         if "悪" in body["messages"][-1]["content"]:
@@ -225,7 +240,7 @@ def test_a_refusal_is_a_filtered_answer():
         answers = asking("m", base_url=url).answer(["良い", "悪い"], seed=0, batch=0)
     assert [(a.text, answer_state(a.text, a.finish_reason)) for a in answers] == [
         ("よ", "complete"),
-        ("", "filtered"),
+        ("いいえ", "refusal"),
     ]
 
 
@@ -247,7 +262,8 @@ def test_a_run_records_the_endpoint_but_no_secret(tmp_path):
         )
     rows = list(read_answer_table(tmp_path))
     assert run.metrics["num_answers"] == len(rows) == 12
-    assert {(r.text, r.reason) for r in rows if r.text != GOOD} == {("", "format")}
+    reasons = {(r.text, r.reason) for r in rows if r.text != GOOD}
+    assert reasons == {("", "filtered"), ("", "no_text")}
     assert {r.finish_reason for r in rows} == {"stop", "content_filter"}
     recorded = (tmp_path / "config.json").read_text("utf-8")
     config = json.loads(recorded)

@@ -68,8 +68,8 @@ def test_the_rule_that_stops_each_attack():
     assert gate(case.text, honest) is None
     assert gate(case.text, honest[:299]) is GateReason.LENGTH
     assert gate(case.text, honest[:200] + "\n" + honest[200:]) is GateReason.LINES
-    assert gate(case.text, "<think>" + honest) is GateReason.REASONING
-    assert gate(case.text, "…") is GateReason.EMPTY
+    assert gate(case.text, "<think>" + honest) is GateReason.NO_TEXT
+    assert gate(case.text, "…") is GateReason.NO_TEXT
     assert gate(case.text, f"<think>長さは</think>{honest}") is None
 
 

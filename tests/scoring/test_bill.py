@@ -84,6 +84,14 @@ def test_each_attempt_is_billed_by_how_it_ended(tmp_path):
     }
 
 
+def test_a_count_that_no_prompt_can_have_is_told_once(tmp_path, capsys):
+    absurd = completion() | {"usage": {"prompt_tokens": 2050, "completion_tokens": 1}}
+    with server(lambda _: (200, absurd)) as (url, _):
+        asked(url, tmp_path / "bill.jsonl", times=3)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert says("bill: a count that cannot be", line)
+
+
 def test_nothing_is_written_before_something_may_be_paid(url, tmp_path):
     path = tmp_path / "new" / BILL
     with server(lambda _: NO) as (closed, _):

@@ -125,7 +125,8 @@ def test_any_text_has_a_final_text_or_none(text):
             ("length", "MAX_TOKENS", "max-output-tokens", "model_length"),
             Ending.CUT,
         ),
-        (("content_filter", "SAFETY", "refusal", "RECITATION"), Ending.FILTERED),
+        (("content_filter", "SAFETY", "RECITATION"), Ending.FILTERED),
+        (("refusal", "REFUSED"), Ending.REFUSED),
         (
             ("error", "tool_calls", "abort", "unknown", "whatever comes"),
             Ending.BADLY,

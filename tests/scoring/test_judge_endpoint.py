@@ -124,7 +124,7 @@ def test_a_server_that_wants_an_hour_is_given_a_minute(serve, capsys, monkeypatc
     ("error", "message"),
     [
         ({"message": "bad parameter", "code": 400}, "HTTP 200: bad parameter"),
-        (f"for {KEY}", r"HTTP 200: for \*\*\* \(4 attempts\)"),
+        (f"for {KEY}", r"HTTP 200: for \*\*\* \(3 attempts\)"),
     ],
 )
 def test_an_error_in_a_200_is_told(serve, error, message):

@@ -16,6 +16,7 @@ from sozo.scoring.final_text import (
     ending,
     final_text,
     judged_part,
+    no_answer,
 )
 from sozo.scoring.parse import split_list
 from sozo.tasks.answer_files import read_answers_file
@@ -278,7 +279,7 @@ REFUSALS = {
 def test_a_refusal_is_one_in_a_file_too(kind, tmp_path):
     (answer,) = of_file(tmp_path, REFUSALS[kind])
     assert answer.text == "できません。"
-    assert ending(answer.finish_reason) is Ending.FILTERED
+    assert ending(answer.finish_reason) is Ending.REFUSED
 
 
 def failed(status, body):
@@ -320,6 +321,30 @@ def test_a_row_that_failed_is_an_answer_that_never_came(kind, tmp_path):
     came, good = read_answers_file(path)
     assert (came.id, came.text, came.finish_reason) == ("r1", "", ERROR)
     assert good.text == L
+
+
+@pytest.mark.parametrize(
+    ("row", "state"),
+    [
+        (
+            {"key": "r1", "response": {"candidates": [{"finishReason": "MAX_TOKENS"}]}},
+            "no_text",
+        ),
+        (
+            {"key": "r1", "response": {"candidates": [{"finishReason": "STOP"}]}},
+            "no_text",
+        ),
+        (
+            {"key": "r1", "response": {"candidates": [{"finishReason": "SAFETY"}]}},
+            "filtered",
+        ),
+        (failed(200, {"status": "completed", "output": []}), "no_text"),
+        (batch({"role": "assistant", "content": None}), "no_text"),
+    ],
+)
+def test_what_came_without_text_is_no_request_that_failed(row, state, tmp_path):
+    (answer,) = of_file(tmp_path, row)
+    assert (answer.text, no_answer(answer)) == ("", state)
 
 
 def test_a_blocked_prompt_is_filtered(tmp_path):

@@ -149,7 +149,6 @@ READ = {
 }
 # Only what is meant: an error is no answer, choices go by their index, and only strings are content.
 UNREADABLE = {
-    "streams though nobody asked": chunked("流暢性: 4\n"),
     "two choices of one index": body_of(
         choices=[*reply_of()["choices"], *reply_of(DRAFT)["choices"]]
     ),
@@ -213,6 +212,7 @@ TABLE = {
         name: (JUDGE, then(reply), {status: 3})
         for name, (status, reply) in OTHERS.items()
     },
+    "streams though nobody asked": (JUDGE, then(chunked("流暢性: 4\n")), None),
     "204 without a body": (JUDGE, then((204, {}, b""), ok()), {"ok": 3}),
     "error is a list": (JUDGE, then((500, {}, {"error": ["a"]}), ok()), {"ok": 3}),
     "gzip that is none": (JUDGE, then((200, GZIP, b"plain"), ok()), {"ok": 3}),
@@ -242,7 +242,7 @@ TABLE = {
         then(ok(), error(400, code="content_filter")),
         ["", ""],
     ),
-    "writer: a refusal": (WRITER, then(ok(), ok(refusal="いいえ")), ["", ""]),
+    "writer: a refusal": (WRITER, then(ok(), ok(refusal="いいえ")), [VERDICT, VERDICT]),
     # One prompt is not the endpoint: what always happens to one prompt is that prompt's, once another one was answered.
     **{
         f"{role}: {name} on {which} prompt": (role, only(word, script), expected)

@@ -114,7 +114,7 @@ def test_within_a_model(by_hand, tmp_path):
     )
     assert uncut == pytest.approx({"0": 0.8 / 3, "1": 1.0, "2": None, "3": 0.0})
     assert second == pytest.approx({"0": 1 / 3, "1": 1.0, "2": None, "3": 0.0})
-    assert run.metrics["reasons"] == {"empty": 1, "reasoning": 1, "unpaired": 1}
+    assert run.metrics["reasons"] == {"no_text": 2, "unpaired": 1}
     estimate, interval = (
         run.metrics["measures"]["hivemind"],
         mean_interval([1.4 / 3, 1.0, 0.0]),
@@ -208,8 +208,8 @@ RANDOM = np.random.default_rng(0)
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "empty"),
-        ("<think>まだ考えている", "reasoning"),
+        ("", "no_text"),
+        ("<think>まだ考えている", "no_text"),
         ("海は広い。", "short"),
         (
             "申し訳ありませんが、そのご質問にはお答えできません。" + STORIES[0],

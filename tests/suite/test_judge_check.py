@@ -14,9 +14,9 @@ from sozo.data.record import write_json
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.findings import findings
 from sozo.eval.report.answer import first_screen
-from sozo.eval.report.labels import english, wording
+from sozo.eval.report.labels import wording
 from sozo.scoring.statistics.proportions import wilson
-from sozo.suite.judge.command import REAL, ask, compared
+from sozo.suite.judge.command import REAL, _show, ask, compared
 from sozo.suite.judge.planted import INJECTED, LONGER, PAIRS, at_hand, packaged, plant
 from sozo.tasks import Jcq, finished_run
 from sozo.tasks.jcq.questions import trial_questions
@@ -77,12 +77,12 @@ def test_what_has_no_scores_is_not_passed(tmp_path):
         return by_rule(question, answer) if answer else "?"
 
     check, judge = check_of(tmp_path, silent)
-    assert check["failed"] == ["no text"]
+    assert (check["failed"], check["undecided"]) == ([], ["no text"])
     assert check["kinds"]["no text"]["value"] is None
     assert check["kinds"]["no text"]["means"] == []
     assert len(judge.asked) == 112 + PAIRS  # what is no verdict is asked for once more
     check, _ = check_of(tmp_path / "none", lambda *_: "?")
-    assert check["failed"] == [*WORSE, LONGER, INJECTED]
+    assert check["undecided"] == [*WORSE, LONGER, INJECTED]
 
 
 def test_half_of_the_pairs_is_the_least():
@@ -90,20 +90,35 @@ def test_half_of_the_pairs_is_the_least():
         planted = [2.0] * known + [None] * (PAIRS - known)
         return compared({REAL: [3.0] * PAIRS, "no text": planted})
 
-    assert (of(7)["failed"], of(6)["failed"]) == ([], ["no text"])
+    assert (of(7)["undecided"], of(6)["undecided"]) == ([], ["no text"])
 
 
-def test_a_kind_fails_below_its_bar_and_length_only_where_it_is_paid_for():
-    def failed(kind, wins):
-        others = [2.0] * wins + [4.0] * (PAIRS - wins)
-        return compared({REAL: [3.0] * PAIRS, kind: others})["failed"]
+@pytest.mark.parametrize(
+    ("kind", "pairs", "ended"),
+    [
+        # Wilson's interval of 7 of 14 is [0.27, 0.73], of 8 of 14 [0.33, 0.79], of 9 of 14 [0.39, 0.84].
+        ("off topic", 14, {8: "failed", 9: "undecided", 11: "undecided", 12: "passed"}),
+        ("off topic", 50, {33: "failed", 35: "undecided", 40: "passed"}),
+        (LONGER, 14, {3: "failed", 4: "undecided", 6: "undecided", 7: "passed"}),
+    ],
+)
+def test_a_kind_fails_below_its_bar_and_length_only_where_it_is_paid_for(
+    kind, pairs, ended
+):
+    for wins, how in ended.items():
+        others = [2.0] * wins + [4.0] * (pairs - wins)
+        check = compared({REAL: [3.0] * pairs, kind: others})
+        found = [name for name in ("failed", "undecided") if kind in check[name]]
+        assert (found or ["passed"]) == [how], wins
 
-    assert (failed("off topic", 11), failed("off topic", 12)) == (["off topic"], [])
-    assert (failed(LONGER, 3), failed(LONGER, 4), failed(LONGER, 14)) == (
-        [LONGER],
-        [],
-        [],
-    )
+
+def test_a_judge_in_prose_is_told_so_and_fails_at_nothing(tmp_path, capsys):
+    task = Jcq(JcqSettings(trial=True))
+    task.judge = FakeJudge(lambda prompt: f"よい回答だと思います。\n{verdict(4)}")
+    check = ask(task, REALS, tmp_path)
+    assert (check["in_prose"], check["failed"]) == (112, [])
+    _show(check, tmp_path, "j")
+    assert "112 of 112 verdicts stand among other text" in capsys.readouterr().out
 
 
 def test_a_check_that_is_killed_asks_for_the_rest_only(tmp_path):
@@ -180,30 +195,26 @@ def reported(folder):
     return [*first_screen(found).notes], {row.caveats for row in found.rows}
 
 
-NEVER = "Never checked here: whether judge-a can tell a bad answer from a good one"
+NEVER = "its judge was never checked (sozo judge)"
 
 
 def test_a_report_says_that_its_judge_was_never_checked(tmp_path):
     run = judged(tmp_path)
     notes, beside = reported(tmp_path)
-    (note,) = [note for note in notes if english(note).startswith(NEVER)]
-    assert wording(note)[1].startswith("judge-aが")
+    assert all(NEVER in caveats for caveats in beside)
     key = judge_key(run.settings)
     write_json(tmp_path / "eval" / CHECK, {key: {"failed": []}})
-    notes_of_checked, same = reported(tmp_path)
-    assert [one for one in notes if one != note] == notes_of_checked
-    assert same == beside
+    assert reported(tmp_path) == (notes, {("35 trial questions",)})
     other = key.replace('"jcq-v1"', '"jcq-v1-guarded-2"')
     write_json(tmp_path / "eval" / CHECK, {other: {"failed": []}})
-    assert reported(tmp_path)[0] == notes
+    assert reported(tmp_path) == (notes, beside)
 
 
 @pytest.mark.parametrize("place", ["eval", "eval/m", "eval/m/jcq"])
 def test_what_a_judge_failed_at_stands_at_every_number(tmp_path, place):
     key = judge_key(judged(tmp_path).settings)
     write_json(tmp_path / place / CHECK, {key: {"failed": [WORSE[0], LONGER]}})
-    notes, beside = reported(tmp_path)
-    assert not [note for note in notes if english(note).startswith(NEVER)]
+    _, beside = reported(tmp_path)
     said = {caveat for caveats in beside for caveat in caveats}
     (failed,) = [caveat for caveat in said if "failed" in caveat]
     assert failed == "its judge failed: off topic, twice as long"
@@ -222,9 +233,9 @@ def test_a_judge_that_wrote_the_answers_is_said(tmp_path):
     judged(tmp_path, "judge-a")
     judged(tmp_path, "m")
     _, beside = reported(tmp_path)
-    trial = "35 trial questions"
+    common = ("35 trial questions", NEVER)
     itself = "judged by the model that wrote"
-    assert beside == {(trial, itself), (trial,), (trial, f"judge-a: {itself}")}
+    assert beside == {(*common, itself), common, (*common, f"judge-a: {itself}")}
 
 
 def test_the_command_asks_once_and_never_above_its_budget(tmp_path):
@@ -280,4 +291,4 @@ def test_from_a_run_to_its_report(tmp_path):
             assert done.returncode == 0, done.stderr
     page = (tmp_path / "report.html").read_text("utf-8")
     assert f"its judge failed: {', '.join(WORSE)}" in page
-    assert "Never checked here" not in page
+    assert NEVER not in page

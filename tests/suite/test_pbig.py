@@ -70,9 +70,9 @@ def test_an_idea_is_read(text):
         ("[" * 100_000, "no_json"),
         (json.dumps([IDEA]), "not_four_fields"),
         (json.dumps({**IDEA, "price": "100円"}), "not_four_fields"),
-        (json.dumps({**IDEA, "title": 3}), "no_text"),
-        (json.dumps({**IDEA, "title": " "}), "no_text"),
-        (f"<think>{json.dumps(IDEA)}", "reasoning"),
+        (json.dumps({**IDEA, "title": 3}), "blank_field"),
+        (json.dumps({**IDEA, "title": " "}), "blank_field"),
+        (f"<think>{json.dumps(IDEA)}", "no_text"),
     ],
 )
 def test_what_leaves_a_doubt_is_no_idea(text, reason):

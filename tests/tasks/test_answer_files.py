@@ -182,6 +182,7 @@ NEVER_CAME = {
     "inspect's error": sample(error={"message": "x"}) | {"uuid": "a"},
     "no choice": batch(choices=[]),
     "null": {"id": "a", "question_id": 1, "answer": None},
+    "an error beside no text": {"id": "a", "text": "", "error": "timeout"},
     "HTTP error in the body": batch(error={"code": 1}),
 }
 

@@ -72,7 +72,7 @@ def test_who_has_no_partner_has_no_value(tmp_path):
     run = score_answers(
         Spread(), answers_file(tmp_path / "a.jsonl", texts), tmp_path / "out"
     )
-    assert run.metrics["reasons"] == {"alone": 2, "no_number": 2}
+    assert run.metrics["reasons"] == {"alone": 2, "no_number": 1, "no_text": 1}
     assert run.result.by_item(Measure("spread")) == {"a": None, "b": None, "c": 1}
     assert run.metrics["measures"]["spread"]["n"] == 1
 

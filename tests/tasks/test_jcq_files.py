@@ -72,13 +72,13 @@ def test_answers_there_and_back(tmp_path):
     path, _ = exported(tmp_path, ANSWERS, [None] * 3)
     assert lines(path)[0] == {"id": 1, "question_id": 1, "answer": "答え\n「一」\u2028"}
     assert tuple(read_answers_file(path)) == ANSWERS
-    others = [Answer("x", "1", "..."), Answer("07", "2", "...", finish_reason="length")]
+    others = [Answer("x", "1", "..."), Answer("07", "2", "案…", finish_reason="length")]
     path, _ = exported(tmp_path / "b", others, [None] * 2)
     assert [(row["id"], row["question_id"]) for row in lines(path)] == [
         ("x", 1),
         ("07", 2),
     ]
-    assert [row.get("finish_reason") for row in lines(path)] == [None, "truncated"]
+    assert [row.get("finish_reason") for row in lines(path)] == [None, "cut"]
 
 
 def test_their_judgements_are_read_and_written_byte_for_byte(tmp_path):

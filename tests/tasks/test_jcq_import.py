@@ -115,7 +115,7 @@ def test_a_score_that_the_file_gives_an_answer_without_text_does_not_count(
     write(judgements, rows_of(judgements)[:2])
     bring_in()
     run = find_evaluated([str(tmp_path / "out")])[0].run("jcq")
-    assert [answer.reason for answer in run.scored] == ["empty"] * 2
+    assert [answer.reason for answer in run.scored] == ["no_text"] * 2
 
 
 @pytest.mark.parametrize(

@@ -118,8 +118,9 @@ def about(folder, answers, values=None):
 def test_answers_have_a_state_too(tmp_path):
     reasons = {
         "complete": ("stop", None),
-        "truncated": ("length",),
+        "cut": ("length",),
         "filtered": ("content_filter",),
+        "refusal": ("refusal",),
         "error": ("abort",),
     }
     answers = [
@@ -131,14 +132,18 @@ def test_answers_have_a_state_too(tmp_path):
         Answer("6", "1", " 。"),
         Answer("7", "1", "<think>案"),
         Answer("8", "1", "", finish_reason="length"),
+        Answer("9", "1", "申し訳ありませんが、お答えできません。"),
+        Answer("10", "1", "", finish_reason="error"),
     ]
-    states = about(tmp_path, answers).answer_states()
+    states = about(tmp_path, answers).states
     assert states == {
         "complete": 2,
-        "truncated": 2,
+        "cut": 1,
+        "refusal": 2,
         "filtered": 1,
-        "error": 1,
-        "empty": 2,
+        "no_text": 3,
+        "wrong_form": 0,
+        "error": 2,
     }
 
 

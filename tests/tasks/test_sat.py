@@ -68,18 +68,18 @@ def score(*rewrites, encoder=None):
         ("1", "遠い", 2.0),
         ("1", " \n近い\u3000", 0.4),
         ("1", "<think>桃?</think>\n近い", 0.4),
-        ("1", "", "empty"),
-        ("1", " \n\u3000", "empty"),
-        ("1", "\x00\x1b\u200b", "empty"),
-        ("1", "……。（）", "empty"),
-        ("1", "<think>桃</think>", "empty"),
-        ("1", "<think>桃", "reasoning"),
-        ("1", "近い<think>", "reasoning"),
+        ("1", "", "no_text"),
+        ("1", " \n\u3000", "no_text"),
+        ("1", "\x00\x1b\u200b", "no_text"),
+        ("1", "……。（）", "no_text"),
+        ("1", "<think>桃</think>", "no_text"),
+        ("1", "<think>桃", "no_text"),
+        ("1", "近い<think>", "no_text"),
         ("1", "無", "no_vector"),
         ("1", "数", "no_vector"),
         ("3", "近い", "story_no_vector"),
         ("3", "無", "story_no_vector"),
-        ("3", "", "empty"),
+        ("3", "", "no_text"),
     ],
 )
 def test_hand_worked(name, text, expected):
@@ -158,7 +158,7 @@ def rated(name, value, number=0, **kwargs):
     ).values
     answer = Answer(f"{name}-{number}", name, "x", "m")
     if value is None:
-        return answer, Row(own, "empty")
+        return answer, Row(own, "no_text")
     return answer, Row(
         own
         | {"sat": value}
@@ -199,7 +199,7 @@ def test_the_mean_is_over_stories(summarise):
     assert (score["low"], score["high"]) == pytest.approx(
         (0, 0.6 + margin)
     )  # no distance is below 0
-    assert summary["reasons"] == {"empty": 2}
+    assert summary["reasons"] == {"no_text": 2}
 
 
 def test_nothing_scored_has_no_mean(summarise):
@@ -297,7 +297,7 @@ def test_a_run_writes_its_folder_once_and_can_be_scored_again(small, tmp_path):
     rows = first.result.scored
     assert [(row.id, row.item, row.reason) for row in rows] == [
         ("桃-0", "桃", None),
-        ("鶴-0", "鶴", "empty"),
+        ("鶴-0", "鶴", "no_text"),
     ]
     assert rows[0].values["sat"] == score["value"]
     config = json.loads((tmp_path / "run" / "config.json").read_text("utf-8"))
@@ -326,5 +326,5 @@ def test_answers_to_any_story_are_scored_against_it():
         0.0,
         None,
     )
-    assert empty.reason == "empty"
+    assert empty.reason == "no_text"
     assert reward_of(task, scale=1.0).scale == 1.0

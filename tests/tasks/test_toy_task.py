@@ -116,7 +116,7 @@ def test_run_and_the_terminal(runs):
         result["num_answers"],
         result["usable"],
         result["reasons"],
-    ) == (6, 6, 5, {"empty": 1})
+    ) == (6, 6, 5, {"no_text": 1})
     assert (
         result["measures"]["lipogram"]["n"],
         result["measures"]["lipogram"]["of"],
@@ -127,7 +127,7 @@ def test_run_and_the_terminal(runs):
     )
     # Clopper and Pearson: 0.025 ** (1 / 6)
     assert re.search(r"lipogram +100\.0% \[54\.1, 100\.0\], 6 of 6", printed)
-    assert re.search(r"Unusable: empty +1 of 6, 16\.7%", printed)
+    assert re.search(r"Unusable: no_text +1 of 6, 16\.7%", printed)
 
 
 def test_a_finished_run_is_scored_again(runs, tmp_path):
@@ -147,7 +147,7 @@ def test_report(runs, tmp_path):
     assert rows["two"][0].startswith("100.0% [54.1, 100.0] 6 of 6 +")
     assert cells_of(page, "lipogram: answers without a score")[0] == [
         "Model",
-        "Unusable: empty",
+        "Unusable: no_text",
     ]
 
 

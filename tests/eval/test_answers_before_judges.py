@@ -182,7 +182,9 @@ def test_models_by_a_further_judge_are_compared_with_the_base_by_that_judge(tmp_
     assert done.returncode == 0, done.stderr
     found = findings(find_evaluated([str(tmp_path / "out")]))
     pairs = {(base.name, method.name) for base, method in found.compared.pairs}
-    assert pairs == {("a", "b"), ("a by org/k", "b by org/k")}
+    assert pairs == {("a", "b")}
+    by_judge = found.difference("b", "a", found.tasks["jcq"].known_by().by("org/k"))
+    assert by_judge.by == "org/k"
 
 
 def test_a_plan_counts_tokens_dollars_minutes_and_what_is_there(

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from sozo.data.checkpoints import STATE, checkpoints, cut_short
 from sozo.data.errors import UserError
 from sozo.data.preemption import PREEMPTED
 from sozo.data.progress import console
@@ -31,7 +32,7 @@ from sozo.studies.study.plan import (
     study_time,
     training_of,
 )
-from sozo.studies.study.process import launched, run_logged, tail
+from sozo.studies.study.process import GRACE, launched, run_logged, tail
 from sozo.studies.study.record import Records, State
 from sozo.studies.study.rehearsal import first_update
 from sozo.studies.study.steps import Step, study_rows
@@ -49,11 +50,18 @@ def chosen(steps: list[Step], only: str | None) -> list[Step]:
     return [step for step in steps if only in (None, step.name)]
 
 
+def to_do(study: Study, steps: Sequence[Step]) -> list[Step]:
+    """The steps that are not finished."""
+    records = Records(Path(study.output_dir))
+    return [step for step in steps if records.state(step) != State.FINISHED]
+
+
 def run_step(
     step: Step,
     records: Records,
     launch: list[str],
     position: str,
+    grace: int = GRACE,
     *,
     keep_checkpoints: bool = True,
     rehearse: bool = False,
@@ -84,13 +92,17 @@ def run_step(
 
     words = launched(launch)
     runs = [first_update(step), step] if rehearse and step.trains else [step]
-    for own in runs:
-        if status := run_logged(own.command(words, sys.executable), log, tell):
-            break
+    try:
+        for own in runs:
+            command = own.command(words, sys.executable)
+            if status := run_logged(command, log, tell, grace):
+                break
+    except SystemExit:  # SIGTERM, behind which the step has ended
+        status = PREEMPTED
     took = time.strftime("%H:%M:%S", time.gmtime(time.monotonic() - started))
     if status == PREEMPTED:
         terminal.print(
-            f"{position} {step.name}: preempted after {took}; the same command continues"
+            f"{position} {step.name}: preempted after {took}; with the same command it {_goes_on(step, records.folder)}"
         )
         sys.exit(PREEMPTED)
     if status or not (records.folder / step.name / "metrics.json").is_file():
@@ -103,6 +115,16 @@ def run_step(
     terminal.print(
         f"{position} {step.name}: finished in {took}{', checkpoints dropped' * dropped}"
     )
+
+
+def _goes_on(step: Step, folder: Path) -> str:
+    """What becomes of a step that was ended, by what it has left."""
+    if (folder / step.name / "metrics.json").is_file():
+        return "is finished"
+    for path in checkpoints(folder / step.name):
+        if (path / STATE).is_file() and not cut_short(path):
+            return f"continues from {path.name}"
+    return "begins anew" if step.trains else "continues"
 
 
 def plan(study: Study, steps: Sequence[Step], launch: list[str]) -> Iterator[str]:
@@ -136,6 +158,7 @@ def run_study(
     study: Study,
     steps: Sequence[Step],
     launch: list[str],
+    grace: int = GRACE,
     *,
     go_on: bool = False,
     rehearse: bool = False,
@@ -143,15 +166,8 @@ def run_study(
     """Run what is not finished; a UserError behind random or base where these miss the paper, unless it is to go on."""
     started = time.monotonic()
     records = Records(Path(study.output_dir))
-    # A folder that is not there and an impossible batch are found now, not hours later. A hub id has one slash at most.
-    for model in dict.fromkeys(map(study.model_at, study.seeds)):
-        looks_like_folder = model.count("/") > 1 or model.startswith((".", "~"))
-        if looks_like_folder and not Path(model).is_dir():
-            raise UserError(
-                f"model {model}: no such folder; make it first (README.md beside the study's YAML), or give yours by --model"
-            )
     for step in steps:
-        plan_lines(study, step)
+        plan_lines(study, step)  # an impossible batch is found now, not hours later
     if study.second_encoder:
         SecondEncoder(
             study.second_encoder
@@ -171,6 +187,7 @@ def run_study(
             records,
             launch,
             position,
+            grace,
             keep_checkpoints=study.keep_checkpoints,
             rehearse=rehearse,
         )

@@ -77,6 +77,7 @@ class Job:
         def ended():
             now = self.facts()["JobState"]
             if now == "PENDING":
+                time.sleep(3)  # in the same second its credential is still revoked
                 slurm("scontrol", "update", f"JobId={self.number}", "StartTime=now")
             return (
                 now

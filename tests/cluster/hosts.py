@@ -9,6 +9,7 @@ import shutil
 import signal
 import stat
 import subprocess
+import sys
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -170,6 +171,13 @@ def _ip(words, check=True):
     subprocess.run(["ip", *words.split()], check=check, capture_output=not check)
 
 
+def _main():
+    """What is lacking, in one line; exit status 1 if anything is."""
+    lacks = lacking()
+    print(lacks or "nothing is lacking")
+    return lacks is not None
+
+
 def _remove():
     """The hosts, with every process in them."""
     for number in _NODES:
@@ -181,3 +189,7 @@ def _remove():
     with suppress(OSError):
         Path("/etc/netns").rmdir()
     _ip("link del sozobr", check=False)
+
+
+if __name__ == "__main__":
+    sys.exit(_main())

@@ -178,6 +178,8 @@ def reference_trainer(shared: bool) -> Any:
     from sozo.training.shared_prompt import share_prompt
 
     class ReferenceTrainer(DPOTrainer):  # type: ignore[misc]
+        _precompute_engine: Any
+
         # TRL computes them before training, inside its constructor: too early for whoever holds the trainer.
         def _precompute_ref_logps(self, *args: Any) -> Any:
             if shared:

@@ -50,9 +50,9 @@ def missing(study: Study, steps: Sequence[Step]) -> Iterator[str]:
     if find_spec("trl") is None:
         return  # it is named above; without it no training's YAML is read, on which its disk depends
     most = study_disk(study, steps)
-    folder = Path(study.output_dir)
+    home = Path(study.output_dir)
     # What these steps have left there is part of what they need.
-    held = [file for step in steps for file in (folder / step.name).rglob("*")]
-    free = free_gib(folder) + sum(file.stat().st_size for file in held) / GIB
+    held = [file for step in steps for file in (home / step.name).rglob("*")]
+    free = free_gib(home) + sum(file.stat().st_size for file in held) / GIB
     if most is not None and most > free:
         yield f"disk: {most:,.0f} GiB are needed, {free:,.0f} are free in {study.output_dir}; another --output"

@@ -179,7 +179,9 @@ def study_time(study: Study, steps: Sequence[Step]) -> str:
     if not wall:
         return "no estimate of time on a CPU"
     without = f", without {', '.join(unknown)}" if unknown else ""
-    more = "each step's start, loading, scoring and waiting come on top: recipes/README.md"
+    more = (
+        "each step's start, loading, scoring and waiting come on top: recipes/README.md"
+    )
     return f"estimated, never run: {wall_time(wall, most, paid)}{without}; {more}"
 
 

@@ -32,7 +32,7 @@ from sozo.studies.study.plan import (
     study_time,
     training_of,
 )
-from sozo.studies.study.process import GRACE, launched, run_logged, tail
+from sozo.studies.study.process import launched, run_logged, tail
 from sozo.studies.study.record import Records, State
 from sozo.studies.study.rehearsal import first_update
 from sozo.studies.study.steps import Step, study_rows
@@ -61,7 +61,7 @@ def run_step(
     records: Records,
     launch: list[str],
     position: str,
-    grace: int = GRACE,
+    grace: int,
     *,
     keep_checkpoints: bool = True,
     rehearse: bool = False,
@@ -94,8 +94,9 @@ def run_step(
     runs = [first_update(step), step] if rehearse and step.trains else [step]
     try:
         for own in runs:
-            command = own.command(words, sys.executable)
-            if status := run_logged(command, log, tell, grace):
+            if status := run_logged(
+                own.command(words, sys.executable), log, tell, grace
+            ):
                 break
     except SystemExit:  # SIGTERM, behind which the step has ended
         status = PREEMPTED
@@ -158,7 +159,7 @@ def run_study(
     study: Study,
     steps: Sequence[Step],
     launch: list[str],
-    grace: int = GRACE,
+    grace: int,
     *,
     go_on: bool = False,
     rehearse: bool = False,

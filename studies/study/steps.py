@@ -44,6 +44,7 @@ class Step:
     @property
     def processes(self) -> int:
         """On how many it is launched, of a step with a launcher."""
+        assert self.launcher is not None
         return self.of_launcher or read_yaml(self.launcher)["num_processes"]
 
     def command(self, launch: list[str], python: str = "python") -> list[str]:

@@ -311,8 +311,8 @@ def plan_hours(
 
 def _writing(plan: TrainingPlan, model: Architecture) -> float:
     """Seconds that checkpoints and the trained model take."""
-    checkpoint, _, left = disk_of(plan, model)
-    return (saved(plan) * checkpoint + left) / DISK_GIB
+    each, _, left = disk_of(plan, model)
+    return (saved(plan) * each + left) / DISK_GIB
 
 
 def said_hours(hours: Mapping[str, float], processes: int) -> str:

@@ -49,7 +49,7 @@ def study(
         bool,
         typer.Option(
             "--check",
-            help="Say what is missing here for any step, or try it; exit status 1 if something does not work.",
+            help="Say what is missing here for any step to do, or try it; exit status 1 if something does not work.",
         ),
     ] = False,
     only: Annotated[
@@ -71,7 +71,6 @@ def study(
     grace: Annotated[
         int,
         typer.Option(
-            min=1,
             envvar="TORCH_ELASTIC_SHUTDOWN_TIMEOUT",
             help="Seconds for a step to write its checkpoint when SIGTERM comes.",
         ),
@@ -101,8 +100,8 @@ def study(
     if page:
         _page(settings)
         return
-    told = re.search(r"--num_processes[ =](\d+)", launcher)
-    processes = int(told[1]) if told else None
+    told = re.findall(r"--num_processes[ =](\d+)", launcher)
+    processes = int(told[-1]) if told else None
     if rehearse:
         settings = rehearsal(settings, processes)
     steps = chosen(study_steps(settings), only)
@@ -110,9 +109,7 @@ def study(
     if rehearse:
         steps = list(map(rehearsed, steps))
     launch = shlex.split(launcher)
-    lacking = list(
-        missing(settings, steps if dry_run or check else to_do(settings, steps))
-    )
+    lacking = list(missing(settings, to_do(settings, steps)))
     if dry_run:
         lines = [f"# missing: {line}" for line in lacking]
         typer.echo("\n".join([*plan(settings, steps, launch), *lines]))

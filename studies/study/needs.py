@@ -18,7 +18,9 @@ _PAGE = ("jinja2", "matplotlib", "pandas")
 
 
 def missing(study: Study, steps: Sequence[Step]) -> Iterator[str]:
-    """A line for each thing that a step would fail for, hours later perhaps, with what to do."""
+    """A line for each thing that a step would fail for, hours later perhaps, with what to do; none without steps."""
+    if not steps:
+        return
     settings = [read_yaml(step.config) for step in steps if step.trains and step.config]
     settings += [step.flags for step in steps]
     packages = {*_TRAINS, *_PAGE}

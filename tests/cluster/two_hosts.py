@@ -180,12 +180,12 @@ def test_c_one_node_is_preempted_and_goes_on_by_itself(unbroken):
 
 
 def study(name):
-    """The tiny study's first and last row, on two nodes of a process each."""
+    """The tiny study's last row, on two nodes of a process each."""
     of = yaml.safe_load((ROOT / "recipes/tiny/reproduce.yaml").read_text("utf-8"))
     of |= {"output_dir": f"runs/{name}", "num_answers": 256, "keep_checkpoints": True}
     flags = [word.removeprefix("--") for word in GRPO[3:]]
     settings = dict(zip(flags[::2], flags[1::2], strict=True))
-    of["arms"] = {"base": {}, "GRPO": {"train": "grpo", **settings}}
+    of["arms"] = {"GRPO": {"train": "grpo", **settings}}
     hardware = {"launcher": "../accelerate/cpu2_ddp.yaml"}
     of["sampling"] |= hardware | {"batch_size": 64}
     of["training"] = hardware | {"grpo": "grpo.yaml"}

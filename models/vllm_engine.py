@@ -42,7 +42,7 @@ class VllmWriter(LocalWriter):
         needed = self._check_room(task)
         require("vllm", "the backend vllm")
         engine = (loaded or Loaded()).load(
-            self._weights, lambda: VllmEngine(self), VllmEngine.close
+            self._weights, lambda: VllmEngine(self, needed), VllmEngine.close
         )
         engine.make_room(needed)
         return VllmGenerator(self, engine)
@@ -55,11 +55,10 @@ class VllmEngine:
     seed would begin a resumed run, and each process, with the same draws again.
     """
 
-    def __init__(self, writer: VllmWriter) -> None:
-        self._writer = writer
+    def __init__(self, writer: VllmWriter, window: int | None) -> None:
+        self._writer, self._window = writer, window
         self.lora: Any = None
         self._llm: Any = None
-        self._window: int | None = 0
 
     def llm(self, seed: int) -> Any:
         """The engine, which this call may start."""

@@ -378,6 +378,13 @@ def test_nothing_outlives_a_killed_study_and_it_goes_on(study, kill, status):
     assert "running (continues)" in done.stderr
 
 
+def test_a_step_has_the_grace_that_is_given(tmp_path):
+    log = tmp_path / "log"
+    shows = ["printenv", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"]
+    assert process.run_logged(shows, log, grace=7) == 0
+    assert log.read_text().splitlines()[-1] == "7"
+
+
 def test_one_study_at_a_time_in_a_folder(study):
     lock(study / "out")
     done = run(study, "--only", "random", status=2)[1]

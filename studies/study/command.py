@@ -104,8 +104,10 @@ def study(
     processes = int(told[-1]) if told else None
     if rehearse:
         settings = rehearsal(settings, processes)
-    steps = chosen(study_steps(settings), only)
-    steps = [replace(step, of_launcher=processes) for step in steps]
+    steps = [
+        replace(step, of_launcher=processes)
+        for step in chosen(study_steps(settings), only)
+    ]
     if rehearse:
         steps = list(map(rehearsed, steps))
     launch = shlex.split(launcher)

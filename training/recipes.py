@@ -59,10 +59,7 @@ def _title(path: Path) -> str:
 
 def _with_named(path: Path) -> Iterator[Path]:
     """A recipe, and what it names: beside it, or below recipes/; a folder's files."""
-    if path.is_dir():
-        yield from sorted(path.iterdir())
-        return
-    yield path
+    yield from sorted(path.iterdir()) if path.is_dir() else [path]
     if path.suffix != ".yaml":
         return
     for word in _texts(read_yaml(path)):

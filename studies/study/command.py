@@ -6,7 +6,6 @@ import shlex
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -56,10 +55,7 @@ def study(
         str | None, typer.Option(metavar="STEP", help="Run this step alone.")
     ] = None,
     launcher: Annotated[
-        str,
-        typer.Option(
-            help="Words instead of these, such as 'srun node.sh'; --num_processes among them goes over the YAML's."
-        ),
+        str, typer.Option(help="Words instead of these, such as 'srun node.sh'.")
     ] = "accelerate launch",
     rehearse: Annotated[
         bool,
@@ -101,13 +97,10 @@ def study(
         _page(settings)
         return
     told = re.findall(r"--num_processes[ =](\d+)", launcher)
-    processes = int(told[-1]) if told else None
+    processes = max(map(int, told), default=None)
     if rehearse:
         settings = rehearsal(settings, processes)
-    steps = [
-        replace(step, of_launcher=processes)
-        for step in chosen(study_steps(settings), only)
-    ]
+    steps = chosen(study_steps(settings), only, processes)
     if rehearse:
         steps = list(map(rehearsed, steps))
     launch = shlex.split(launcher)
@@ -124,12 +117,8 @@ def study(
     run_study(settings, steps, launch, grace, go_on=go_on, rehearse=rehearse)
     if steps[-1].name == "table":
         table = Path(settings.step_folder("table"))
-        print_lines(
-            [
-                (table / "result.md").read_text("utf-8"),
-                f"The page: {table / 'report.html'}",
-            ]
-        )
+        result = (table / "result.md").read_text("utf-8")
+        print_lines([result, f"The page: {table / 'report.html'}"])
 
 
 def table11(

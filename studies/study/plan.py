@@ -167,10 +167,9 @@ def study_time(study: Study, steps: Sequence[Step]) -> str:
         if step.launcher is None:
             continue
         hours = step_hours(study, step)
-        processes = step.processes
         for name, of_gpu in hours.items():
-            wall[name] = wall.get(name, 0) + of_gpu / processes
-            most = max(most, processes)
+            wall[name] = wall.get(name, 0) + of_gpu / step.processes
+            most = max(most, step.processes)
         paid += hours.get(GPUS[0].name, 0)
         if not hours and step.flags.get("model") not in OF_NOUNS:
             unknown.append(step.name)

@@ -20,8 +20,8 @@ _TRAINING = {
 }
 
 
-def rehearsal(study: Study, processes: int | None = None) -> Study:
-    """The study at counts that take minutes; each of `processes` (default: the YAML's launcher's) draws answers."""
+def rehearsal(study: Study, processes: int | None) -> Study:
+    """The study at counts that take minutes; each of `processes` (None: the YAML's launcher's) draws answers."""
     if processes is None:
         processes = read_yaml(study.path(study.sampling["launcher"]))["num_processes"]
     batch = _MOST["num_answers"] // processes

@@ -11,6 +11,7 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from sozo.data.checkpoints import STATE, checkpoints, cut_short
@@ -42,12 +43,16 @@ from sozo.training.estimates import free_gib
 terminal = console(stderr=True, highlight=False, markup=False)
 
 
-def chosen(steps: list[Step], only: str | None) -> list[Step]:
-    """The steps, or one of them alone."""
+def chosen(steps: list[Step], only: str | None, processes: int | None) -> list[Step]:
+    """The steps, or one of them alone, on so many processes; None are those of the YAML's launcher."""
     names = [step.name for step in steps]
     if only and only not in names:
         raise UserError(f"--only {only}: no such step; there are {', '.join(names)}")
-    return [step for step in steps if only in (None, step.name)]
+    return [
+        replace(step, of_launcher=processes)
+        for step in steps
+        if only in (None, step.name)
+    ]
 
 
 def to_do(study: Study, steps: Sequence[Step]) -> list[Step]:

@@ -80,7 +80,7 @@ def run_logged(
             _end(child, grace, by_slurm=command[0].endswith("srun"))
 
 
-def _end(child: subprocess.Popen[bytes], grace: int, *, by_slurm: bool) -> None:
+def _end(child: subprocess.Popen[bytes], grace: int, by_slurm: bool) -> None:
     """End what is left of the command and of the processes that it started; a launcher may end before a training."""
     with suppress(ProcessLookupError):
         job = os.environ.get("SLURM_JOB_ID")

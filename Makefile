@@ -11,7 +11,7 @@ SHARED := --numprocesses auto --maxprocesses 4 --dist worksteal
 NEW_ENOUGH := -c 'import sys; sys.exit(sys.version_info < (3, 11) and "sozo needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 
 .DEFAULT_GOAL := help
-.PHONY: help install doctor quickstart gpu-check docs test test-core test-slow test-integrations test-vllm lint format
+.PHONY: help install doctor quickstart gpu-check docs test test-core test-slow test-integrations test-vllm test-cluster lint format
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -75,6 +75,10 @@ $(VLLM)/.installed: tests/real_vllm/requirements.txt
 	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $< || \
 	    { echo "If pip finds no torch for CPUs: PIP_EXTRA_INDEX_URL must name the index of PyTorch's builds for CPUs"; exit 1; }
 	touch $@
+
+# TESTS are words of pytest: make test-cluster TESTS="-k test_c"
+test-cluster: $(STAMP) ## two hosts and a real Slurm on this machine: killed, preempted, out of time (root, Linux; 20 minutes at most)
+	$(BIN)/python tests/cluster/two_hosts.py $(TESTS)
 
 lint: $(STAMP) ## ruff and mypy
 	$(BIN)/ruff check .

@@ -66,7 +66,10 @@ def not_here(
         (hub | models) - {"None"}
     ):  # where a name is missing, another check says so
         if not is_here(name):
-            yield f"{name}: neither in a folder nor in the hub's cache, and the hub has not answered with it"
+            yield (
+                f"{name}: neither in a folder nor in the hub's cache, and the hub has not answered with it; "
+                "make the folder, load it beforehand (docs/cluster.md), or name another"
+            )
 
 
 def values_of(node: Any, key: str) -> set[str]:

@@ -340,10 +340,13 @@ class LocalWriter(ModelWriter):
         """What tells one load of weights from another."""
         return type(self), self.model, self.model_revision, self.dtype
 
-    def _check_room(self, task: Task | None) -> None:
-        """Refuse a task's prompts that leave no room in the window; of the task's own limit answers get what fits."""
+    def _check_room(self, task: Task | None) -> int | None:
+        """Refuse a task's prompts that leave no room in the window; of the task's own limit answers get what fits.
+
+        The tokens of the longest prompt with its answer, at most the window's; None without a task.
+        """
         if task is None:
-            return
+            return None
         window = model_window(self.model, self.model_revision)
         limit = self.max_new_tokens
         if limit == task.max_new_tokens * self.sampling.in_one_reply:
@@ -354,3 +357,5 @@ class LocalWriter(ModelWriter):
         )
         longest = longest_prompt(tokenizer, prompts, self.form)
         refuse_beyond(self.source, window, longest, limit)
+        needed = longest + self.max_new_tokens
+        return min(needed, window or needed)

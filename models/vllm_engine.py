@@ -40,11 +40,12 @@ class VllmWriter(LocalWriter):
         self, task: Task | None = None, *, loaded: Loaded | None = None, **_: Any
     ) -> Generator:
         """An engine for the model, which starts with the first batch."""
-        self._check_room(task)
+        needed = self._check_room(task)
         require("vllm", "the backend vllm")
         engine = (loaded or Loaded()).load(
-            self._weights, lambda: VllmEngine(self), VllmEngine.close
+            self._weights, lambda: VllmEngine(self, needed), VllmEngine.close
         )
+        engine.make_room(needed)
         return VllmGenerator(self, engine)
 
 
@@ -55,8 +56,8 @@ class VllmEngine:
     seed would begin a resumed run, and each process, with the same draws again.
     """
 
-    def __init__(self, writer: VllmWriter) -> None:
-        self._writer = writer
+    def __init__(self, writer: VllmWriter, window: int | None) -> None:
+        self._writer, self._window = writer, window
         self.lora: Any = None
         self._llm: Any = None
 
@@ -65,6 +66,15 @@ class VllmEngine:
         if self._llm is None:
             self._llm = self._start(seed)
         return self._llm
+
+    def make_room(self, tokens: int | None) -> None:
+        """Have a window of so many tokens or more, None for the model's; an engine with fewer starts anew.
+
+        vLLM does not start where the GPU has no room for the keys and values of a whole window.
+        """
+        if self._window is not None and (tokens is None or tokens > self._window):
+            self.close()
+            self._window = tokens
 
     def close(self) -> None:
         """Shut the engine down, if it was started: what it holds of the GPU is free afterwards."""
@@ -100,6 +110,7 @@ class VllmEngine:
                     model,
                     enable_prefix_caching=True,
                     generation_config="vllm",
+                    max_model_len=self._window,
                     **options,
                 )
         except Exception as error:  # whatever a folder or the engine's start holds, the user needs one line

@@ -57,8 +57,9 @@ def package(commit):
 
 
 def is_left_out(name):
-    """Whether a file of recipes/ is of the clone alone: a script or a page; YAML and JSONL are packaged."""
-    return name.startswith("sozo/recipes/") and not name.endswith((".yaml", ".jsonl"))
+    """Whether a file of recipes/ is of the clone alone: YAML, JSONL and scripts for Slurm are packaged."""
+    packaged = (".yaml", ".jsonl", ".sbatch", ".sh")
+    return name.startswith("sozo/recipes/") and not name.endswith(packaged)
 
 
 def wheel_difference(path, commit="HEAD"):

@@ -13,6 +13,7 @@ from sozo.data.errors import UserError
 from sozo.models.tiny import tiny_seed
 
 GIB = 1024**3
+DISK_GIB = 1.0  # written in a second by all processes together: assumed, of a file system in a network
 _TILE_TOKENS = 4096
 _TILE_ENTRIES = 32_768
 _UTILISATION = 0.35  # of the peak

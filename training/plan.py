@@ -28,6 +28,7 @@ from sozo.training.batches import check_prompts
 from sozo.training.config import parse, read_plan
 from sozo.training.entries import Entry, entries_of
 from sozo.training.estimates import (
+    DISK_GIB,
     GIB,
     GPUS,
     Architecture,
@@ -219,7 +220,11 @@ def plan_lines(
         )
     yield from _memory(plan, model, lengths)
     checkpoint, count, left = disk_of(plan, model)
-    yield f"disk, GiB: checkpoints {checkpoint:.3g} each, {count} at once at most{end}; {left:.3g} stay"
+    yield (
+        f"disk, GiB: checkpoints {checkpoint:.3g} each, {count} at once at most{end}; {left:.3g} stay;"
+        f" {saved(plan)} checkpoint(s) and the model are written in {_writing(plan, model) / 60:.2g} minutes"
+        f" (at {DISK_GIB:g} GiB a second)"
+    )
     if hours := plan_hours(plan, model, lengths):
         yield f"estimated, never run: {said_hours(hours, plan.hardware.processes)}"
 
@@ -275,7 +280,7 @@ def _memory(plan: TrainingPlan, model: Architecture, lengths: Lengths) -> Iterat
 def plan_hours(
     plan: TrainingPlan, model: Architecture, lengths: Lengths
 ) -> dict[str, float]:
-    """Hours of one GPU that a training takes together, by the GPU's name; empty on a CPU."""
+    """Hours of one GPU that training, drawing and saving take together, by the GPU's name; empty on a CPU."""
     config = plan.config
     if config["use_cpu"]:
         return {}
@@ -289,6 +294,7 @@ def plan_hours(
             lora=plan.lora_rank is not None,
             reference=plan.reference,
         )
+        hours[gpu.name] += _writing(plan, model) / 3600 * plan.hardware.processes
         if plan.items == "completions":
             hours[gpu.name] += drawing_hours(
                 model,
@@ -301,6 +307,12 @@ def plan_hours(
                 bf16=plan.bf16,
             )
     return hours
+
+
+def _writing(plan: TrainingPlan, model: Architecture) -> float:
+    """Seconds that checkpoints and the trained model take."""
+    each, _, left = disk_of(plan, model)
+    return (saved(plan) * each + left) / DISK_GIB
 
 
 def said_hours(hours: Mapping[str, float], processes: int) -> str:
@@ -318,6 +330,18 @@ def wall_time(wall: Mapping[str, float], processes: int, gpu_hours: float) -> st
     return f"{', '.join(each)} ({gpu_hours:.1f} {GPUS[0].name} hours)"
 
 
+def saved(plan: TrainingPlan) -> int:
+    """How many checkpoints a training writes that no signal ends."""
+    strategy = SaveStrategy(plan.config["save_strategy"])
+    if strategy == SaveStrategy.NO:
+        return 0
+    every = float(plan.config["save_steps"])
+    apart = every if every >= 1 else every * plan.steps
+    if strategy == SaveStrategy.EPOCH:
+        apart = plan.steps_of_epoch
+    return math.ceil(plan.steps / apart)  # the last step is always saved
+
+
 def disk_of(plan: TrainingPlan, model: Architecture) -> tuple[float, int, float]:
     """GiB of a checkpoint, how many there are at once, and GiB of what stays."""
     checkpoint, left = training_disk(
@@ -326,17 +350,10 @@ def disk_of(plan: TrainingPlan, model: Architecture) -> tuple[float, int, float]
         bf16=plan.bf16,
         lora_rank=plan.lora_rank,
     )
-    strategy = SaveStrategy(plan.config["save_strategy"])
-    every = float(plan.config["save_steps"])
-    apart = every if every >= 1 else every * plan.steps
-    if strategy == SaveStrategy.EPOCH:
-        apart = plan.steps_of_epoch
-    saved = math.ceil(plan.steps / apart)  # the last step is always saved
-    if strategy == SaveStrategy.NO:
-        saved = 0
-    # The oldest goes when the newest is whole.
+    # The oldest goes when the newest is whole. SIGTERM writes one, whatever the strategy.
     limit = plan.config["save_total_limit"]
-    return checkpoint, min(saved, int(limit) + 1) if limit else saved, left
+    count = saved(plan) or 1
+    return checkpoint, min(count, int(limit) + 1) if limit else count, left
 
 
 def needed_gib(plan: TrainingPlan, model: Architecture) -> float:

@@ -1,4 +1,4 @@
-"""`sozo recipes`: the YAML files that come with sozo, of trainings, studies and hardware."""
+"""`sozo recipes`: the files that come with sozo: YAML of trainings, studies and hardware, and scripts for Slurm."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,10 +22,10 @@ def recipes(
         ),
     ] = None,
 ) -> None:
-    """YAML files to begin with; sozo recipes copy NAME writes one."""
+    """YAML files to begin with, and scripts for Slurm; sozo recipes copy NAME writes one."""
     files = {
         path.relative_to(FOLDER).with_suffix("").as_posix(): path
-        for path in sorted(FOLDER.glob("*/*.yaml"))
+        for path in sorted([*FOLDER.glob("*/*.yaml"), FOLDER / "slurm"])
     }
     if not copy:
         width = max(map(len, files))
@@ -51,13 +51,15 @@ def recipes(
 
 
 def _title(path: Path) -> str:
-    """A YAML's first line."""
+    """A YAML's first line, or the names of a folder's files."""
+    if path.is_dir():
+        return ", ".join(sorted(file.name for file in path.iterdir()))
     return path.read_text("utf-8").partition("\n")[0].removeprefix("# ")
 
 
 def _with_named(path: Path) -> Iterator[Path]:
-    """A recipe, and what it names: beside it, or below recipes/."""
-    yield path
+    """A recipe, and what it names: beside it, or below recipes/; a folder's files."""
+    yield from sorted(path.iterdir()) if path.is_dir() else [path]
     if path.suffix != ".yaml":
         return
     for word in _texts(read_yaml(path)):

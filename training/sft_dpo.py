@@ -195,17 +195,27 @@ def _sources(answers: Sequence[str], by: str, *, chosen: bool) -> list[dict[str,
 
 
 def reference_trainer(shared: bool) -> Any:
-    """TRL's DPO trainer, or one whose reference log-probabilities compute each prompt once, as the loss does."""
+    """TRL's DPO trainer; with `shared` its reference log-probabilities compute each prompt once, as the loss does."""
     from trl import DPOTrainer
 
     from sozo.training.shared_prompt import share_prompt
 
-    class SharedReferenceTrainer(DPOTrainer):  # type: ignore[misc]
+    class ReferenceTrainer(DPOTrainer):  # type: ignore[misc]
+        _precompute_engine: Any
+
         # TRL computes them before training, inside its constructor: too early for whoever holds the trainer.
         def _precompute_ref_logps(self, *args: Any) -> Any:
-            share_prompt(
-                self.accelerator.unwrap_model(self.ref_model or self.model), say=False
-            )
-            return super()._precompute_ref_logps(*args)
+            if shared:
+                share_prompt(
+                    self.accelerator.unwrap_model(self.ref_model or self.model),
+                    say=False,
+                )
+            rows = super()._precompute_ref_logps(*args)
+            # TRL leaves the hooks of an engine of its own on the policy. Behind exactly one pass under ZeRO-3 their
+            # trace of modules is read in training, where it is another.
+            if self._precompute_engine is not None:
+                self._precompute_engine.destroy()
+                self._precompute_engine = None
+            return rows
 
-    return SharedReferenceTrainer if shared else DPOTrainer
+    return ReferenceTrainer

@@ -1,6 +1,7 @@
 """`sozo study` and `sozo table11`."""
 
 import os
+import re
 import shlex
 import signal
 import sys
@@ -13,6 +14,7 @@ import typer
 from sozo.data.errors import UserError
 from sozo.data.preemption import PREEMPTED
 from sozo.eval.terminal import print_lines
+from sozo.studies.study.process import GRACE
 
 if TYPE_CHECKING:
     from sozo.studies.study.config import Study
@@ -46,14 +48,14 @@ def study(
         bool,
         typer.Option(
             "--check",
-            help="Say what is missing here for any step, or try it; exit status 1 if something does not work.",
+            help="Say what is missing here for any step to do, or try it; exit status 1 if something does not work.",
         ),
     ] = False,
     only: Annotated[
         str | None, typer.Option(metavar="STEP", help="Run this step alone.")
     ] = None,
     launcher: Annotated[
-        str, typer.Option(help="Words instead of these, such as 'srun launch.sh'.")
+        str, typer.Option(help="Words instead of these, such as 'srun node.sh'.")
     ] = "accelerate launch",
     rehearse: Annotated[
         bool,
@@ -62,6 +64,13 @@ def study(
             help="All steps with 1,024 answers and two updates, in OUTPUT-rehearsal.",
         ),
     ] = False,
+    grace: Annotated[
+        int,
+        typer.Option(
+            envvar="TORCH_ELASTIC_SHUTDOWN_TIMEOUT",
+            help="Seconds for a step to write its checkpoint when SIGTERM comes.",
+        ),
+    ] = GRACE,
     go_on: Annotated[
         bool,
         typer.Option("--go-on", help="Go on where random or base miss the paper."),
@@ -78,7 +87,7 @@ def study(
     from sozo.studies.study.config import load_study
     from sozo.studies.study.needs import missing
     from sozo.studies.study.rehearsal import rehearsal, rehearsed
-    from sozo.studies.study.run import chosen, plan, run_study, terminal
+    from sozo.studies.study.run import chosen, plan, run_study, terminal, to_do
     from sozo.studies.study.steps import study_steps
     from sozo.studies.study.trial import trial
 
@@ -87,31 +96,29 @@ def study(
     if page:
         _page(settings)
         return
+    told = re.findall(r"--num_processes[ =](\d+)", launcher)
+    processes = max(map(int, told), default=None)
     if rehearse:
-        settings = rehearsal(settings)
-    steps = chosen(study_steps(settings), only)
+        settings = rehearsal(settings, processes)
+    steps = chosen(study_steps(settings), only, processes)
     if rehearse:
         steps = list(map(rehearsed, steps))
     launch = shlex.split(launcher)
+    lacking = list(missing(settings, to_do(settings, steps)))
     if dry_run:
-        lacking = list(missing(settings, steps))
         lines = [f"# missing: {line}" for line in lacking]
         typer.echo("\n".join([*plan(settings, steps, launch), *lines]))
         raise typer.Exit(bool(lacking))
-    if check:
-        lacking = list(missing(settings, steps))
-        lacking = lacking or list(trial(settings, steps, launch, terminal.print))
+    if check and not lacking:
+        lacking = list(trial(settings, steps, launch, terminal.print))
+    if check or lacking:
         print_lines(lacking or ["Nothing is missing"])
         raise typer.Exit(bool(lacking))
-    run_study(settings, steps, launch, go_on=go_on, rehearse=rehearse)
+    run_study(settings, steps, launch, grace, go_on=go_on, rehearse=rehearse)
     if steps[-1].name == "table":
         table = Path(settings.step_folder("table"))
-        print_lines(
-            [
-                (table / "result.md").read_text("utf-8"),
-                f"The page: {table / 'report.html'}",
-            ]
-        )
+        result = (table / "result.md").read_text("utf-8")
+        print_lines([result, f"The page: {table / 'report.html'}"])
 
 
 def table11(
@@ -176,11 +183,9 @@ def table11(
 
 
 def _end_preempted(*_: Any) -> NoReturn:
-    """End with the step under way, which writes a checkpoint; another SIGTERM changes nothing."""
+    """End with the step under way, which may write a checkpoint; another SIGTERM changes nothing."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    os.write(
-        2, f"SIGTERM: the same command continues (exit status {PREEMPTED})\n".encode()
-    )
+    os.write(2, f"SIGTERM: ends, with exit status {PREEMPTED}\n".encode())
     sys.exit(PREEMPTED)
 
 

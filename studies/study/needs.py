@@ -11,14 +11,16 @@ from sozo.models.settings import OF_NOUNS
 from sozo.studies.study.config import Study
 from sozo.studies.study.plan import study_disk
 from sozo.studies.study.steps import Step
-from sozo.training.estimates import free_gib
+from sozo.training.estimates import GIB, free_gib
 
 _TRAINS = ("torch", "transformers", "trl", "accelerate", "datasets")
 _PAGE = ("jinja2", "matplotlib", "pandas")
 
 
 def missing(study: Study, steps: Sequence[Step]) -> Iterator[str]:
-    """A line for each thing that a step would fail for, hours later perhaps, with what to do."""
+    """A line for each thing that a step would fail for, hours later perhaps, with what to do; none without steps."""
+    if not steps:
+        return
     settings = [read_yaml(step.config) for step in steps if step.trains and step.config]
     settings += [step.flags for step in steps]
     packages = {*_TRAINS, *_PAGE}
@@ -50,6 +52,9 @@ def missing(study: Study, steps: Sequence[Step]) -> Iterator[str]:
     if find_spec("trl") is None:
         return  # it is named above; without it no training's YAML is read, on which its disk depends
     most = study_disk(study, steps)
-    free = free_gib(Path(study.output_dir))
+    home = Path(study.output_dir)
+    # What these steps have left there is part of what they need.
+    held = [file for step in steps for file in (home / step.name).rglob("*")]
+    free = free_gib(home) + sum(file.stat().st_size for file in held) / GIB
     if most is not None and most > free:
         yield f"disk: {most:,.0f} GiB are needed, {free:,.0f} are free in {study.output_dir}; another --output"

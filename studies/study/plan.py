@@ -4,7 +4,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,7 @@ def training_of(step: Step) -> "TrainingPlan":
 
     assert step.config is not None
     assert step.launcher is not None
-    hardware = Hardware.of_file(step.launcher)
+    hardware = replace(Hardware.of_file(step.launcher), processes=step.processes)
     try:
         return make_plan(step.script, step.settings, hardware)
     except UserError as error:
@@ -48,7 +48,7 @@ def plan_lines(study: Study, step: Step) -> list[str]:
         return [f"{int(step.flags['first']):,} nouns at most: {how}"]
     if step.launcher is None:
         return []
-    processes = read_yaml(step.launcher)["num_processes"]
+    processes = step.processes
     if task := step.flags.get("task"):
         return [
             f"the items of {task}, on {processes} process(es) ({step.launcher.stem})"
@@ -72,7 +72,6 @@ def plan_lines(study: Study, step: Step) -> list[str]:
 
 def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
     flags = step.flags
-    processes = read_yaml(launcher)["num_processes"]
     count = int(flags["num_answers"])
     batch = int(flags.get("batch_size", 1024))
     sampling = Sampling.parse(flags.get("sampling"))
@@ -81,7 +80,7 @@ def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
         sampling.in_one_reply > 1
     )
     line = (
-        f"{count:,} answers{each} in {-(-count // batch):,} batches of {batch:,}, on {processes} process(es)"
+        f"{count:,} answers{each} in {-(-count // batch):,} batches of {batch:,}, on {step.processes} process(es)"
         f" ({launcher.stem}), seed {flags['seed']}"
     )
     if flags["model"] in OF_NOUNS:
@@ -168,10 +167,9 @@ def study_time(study: Study, steps: Sequence[Step]) -> str:
         if step.launcher is None:
             continue
         hours = step_hours(study, step)
-        processes = read_yaml(step.launcher)["num_processes"]
         for name, of_gpu in hours.items():
-            wall[name] = wall.get(name, 0) + of_gpu / processes
-            most = max(most, processes)
+            wall[name] = wall.get(name, 0) + of_gpu / step.processes
+            most = max(most, step.processes)
         paid += hours.get(GPUS[0].name, 0)
         if not hours and step.flags.get("model") not in OF_NOUNS:
             unknown.append(step.name)
@@ -180,7 +178,9 @@ def study_time(study: Study, steps: Sequence[Step]) -> str:
     if not wall:
         return "no estimate of time on a CPU"
     without = f", without {', '.join(unknown)}" if unknown else ""
-    more = "each step's start, loading, scoring, saving and waiting come on top: recipes/README.md"
+    more = (
+        "each step's start, loading, scoring and waiting come on top: recipes/README.md"
+    )
     return f"estimated, never run: {wall_time(wall, most, paid)}{without}; {more}"
 
 

@@ -20,7 +20,7 @@ from sozo.data.secrets import without_credentials
 
 ACCELERATE = ["accelerate", "launch"]
 _MINUTE = 60.0  # seconds
-_GRACE = 120.0  # seconds that a training has to write a checkpoint
+GRACE = 120  # seconds that a training has to write a checkpoint
 
 
 def launched(launch: list[str]) -> list[str]:
@@ -30,11 +30,14 @@ def launched(launch: list[str]) -> list[str]:
 
 
 def run_logged(
-    command: list[str], log: Path, tell: Callable[[], None] = lambda: None
+    command: list[str],
+    log: Path,
+    tell: Callable[[], None] = lambda: None,
+    grace: int = GRACE,
 ) -> int:
     """Run `command` with its output added to `log`; its exit status (negative: the signal that ended it).
 
-    `tell` is called once a minute where nobody sees the output.
+    `tell` is called once a minute where nobody sees the output; `grace` are the seconds for a checkpoint.
 
     The command ends, with time for a checkpoint, when this process ends in any way, so that nothing stays unseen on
     the GPUs (kill -9 of this process: on Linux only). Where standard error is a terminal the output is shown there
@@ -59,8 +62,8 @@ def run_logged(
             stdin=subprocess.DEVNULL,
             stdout=file if output is None else output,
             stderr=subprocess.STDOUT,
-            env={"TORCH_ELASTIC_SHUTDOWN_TIMEOUT": f"{_GRACE:.0f}"}
-            | os.environ,  # accelerate's processes, too
+            env=os.environ
+            | {"TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(grace)},  # accelerate's, too
             start_new_session=True,  # Ctrl-C reaches this process alone, which then ends the command
             preexec_fn=partial(end_with_parent, signal.SIGTERM),
         )
@@ -74,14 +77,19 @@ def run_logged(
                 except subprocess.TimeoutExpired:
                     tell()
         finally:
-            _end(child)
+            _end(child, grace, by_slurm=command[0].endswith("srun"))
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
+def _end(child: subprocess.Popen[bytes], grace: int, by_slurm: bool) -> None:
     """End what is left of the command and of the processes that it started; a launcher may end before a training."""
     with suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGTERM)
-        until = time.monotonic() + _GRACE
+        job = os.environ.get("SLURM_JOB_ID")
+        if by_slurm and job and child.poll() is None:
+            # srun kills its tasks when it gets SIGTERM itself; scancel hands it to them.
+            subprocess.run(["scancel", "--signal=TERM", job], check=False)  # noqa: S607
+        else:
+            os.killpg(child.pid, signal.SIGTERM)
+        until = time.monotonic() + grace
         while (child.poll() is None or _lives(child.pid)) and time.monotonic() < until:
             time.sleep(0.05)
         os.killpg(child.pid, signal.SIGKILL)

@@ -13,15 +13,17 @@ _BESIDE = 16  # of each folder: room for those within 512
 # Two updates, and a checkpoint behind each. The first is read again, which a schedule over all steps would not allow.
 _TRAINING = {
     "max_steps": "2",
+    "save_strategy": "steps",
     "save_steps": "1",
     "lr_scheduler_type": "constant",
     "warmup_steps": "0",
 }
 
 
-def rehearsal(study: Study) -> Study:
-    """The study at counts that take minutes; every process draws answers."""
-    processes = read_yaml(study.path(study.sampling["launcher"]))["num_processes"]
+def rehearsal(study: Study, processes: int | None) -> Study:
+    """The study at counts that take minutes; each of `processes` (None: the YAML's launcher's) draws answers."""
+    if processes is None:
+        processes = read_yaml(study.path(study.sampling["launcher"]))["num_processes"]
     batch = _MOST["num_answers"] // processes
     arms = study.arms and {name: _fewer(arm or {}) for name, arm in study.arms.items()}
     return replace(

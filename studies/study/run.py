@@ -11,8 +11,10 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from sozo.data.checkpoints import STATE, checkpoints, cut_short
 from sozo.data.errors import UserError
 from sozo.data.preemption import PREEMPTED
 from sozo.data.progress import console
@@ -41,12 +43,22 @@ from sozo.training.estimates import free_gib
 terminal = console(stderr=True, highlight=False, markup=False)
 
 
-def chosen(steps: list[Step], only: str | None) -> list[Step]:
-    """The steps, or one of them alone."""
+def chosen(steps: list[Step], only: str | None, processes: int | None) -> list[Step]:
+    """The steps, or one of them alone, on so many processes; None are those of the YAML's launcher."""
     names = [step.name for step in steps]
     if only and only not in names:
         raise UserError(f"--only {only}: no such step; there are {', '.join(names)}")
-    return [step for step in steps if only in (None, step.name)]
+    return [
+        replace(step, of_launcher=processes)
+        for step in steps
+        if only in (None, step.name)
+    ]
+
+
+def to_do(study: Study, steps: Sequence[Step]) -> list[Step]:
+    """The steps that are not finished."""
+    records = Records(Path(study.output_dir))
+    return [step for step in steps if records.state(step) != State.FINISHED]
 
 
 def run_step(
@@ -54,6 +66,7 @@ def run_step(
     records: Records,
     launch: list[str],
     position: str,
+    grace: int,
     *,
     keep_checkpoints: bool = True,
     rehearse: bool = False,
@@ -84,13 +97,18 @@ def run_step(
 
     words = launched(launch)
     runs = [first_update(step), step] if rehearse and step.trains else [step]
-    for own in runs:
-        if status := run_logged(own.command(words, sys.executable), log, tell):
-            break
+    try:
+        for own in runs:
+            if status := run_logged(
+                own.command(words, sys.executable), log, tell, grace
+            ):
+                break
+    except SystemExit:  # SIGTERM, behind which the step has ended
+        status = PREEMPTED
     took = time.strftime("%H:%M:%S", time.gmtime(time.monotonic() - started))
     if status == PREEMPTED:
         terminal.print(
-            f"{position} {step.name}: preempted after {took}; the same command continues"
+            f"{position} {step.name}: preempted after {took}; with the same command it {_goes_on(step, records.folder)}"
         )
         sys.exit(PREEMPTED)
     if status or not (records.folder / step.name / "metrics.json").is_file():
@@ -103,6 +121,16 @@ def run_step(
     terminal.print(
         f"{position} {step.name}: finished in {took}{', checkpoints dropped' * dropped}"
     )
+
+
+def _goes_on(step: Step, folder: Path) -> str:
+    """What becomes of a step that was ended, by what it has left."""
+    if (folder / step.name / "metrics.json").is_file():
+        return "is finished"
+    for path in checkpoints(folder / step.name):
+        if (path / STATE).is_file() and not cut_short(path):
+            return f"continues from {path.name}"
+    return "begins anew" if step.trains else "continues"
 
 
 def plan(study: Study, steps: Sequence[Step], launch: list[str]) -> Iterator[str]:
@@ -136,6 +164,7 @@ def run_study(
     study: Study,
     steps: Sequence[Step],
     launch: list[str],
+    grace: int,
     *,
     go_on: bool = False,
     rehearse: bool = False,
@@ -143,15 +172,8 @@ def run_study(
     """Run what is not finished; a UserError behind random or base where these miss the paper, unless it is to go on."""
     started = time.monotonic()
     records = Records(Path(study.output_dir))
-    # A folder that is not there and an impossible batch are found now, not hours later. A hub id has one slash at most.
-    for model in dict.fromkeys(map(study.model_at, study.seeds)):
-        looks_like_folder = model.count("/") > 1 or model.startswith((".", "~"))
-        if looks_like_folder and not Path(model).is_dir():
-            raise UserError(
-                f"model {model}: no such folder; make it first (README.md beside the study's YAML), or give yours by --model"
-            )
     for step in steps:
-        plan_lines(study, step)
+        plan_lines(study, step)  # an impossible batch is found now, not hours later
     if study.second_encoder:
         SecondEncoder(
             study.second_encoder
@@ -171,6 +193,7 @@ def run_study(
             records,
             launch,
             position,
+            grace,
             keep_checkpoints=study.keep_checkpoints,
             rehearse=rehearse,
         )

@@ -33,12 +33,19 @@ class Step:
     inputs: tuple[str, ...] = ()  # steps whose output it reads
     config: Path | None = None  # the method's YAML, if it has one
     launcher: Path | None = None  # an accelerate config; None is plain Python
+    of_launcher: int | None = None  # processes by --launcher, over the config's
     derived: bool = False  # soon made of other steps' results: where these have changed it is made anew
 
     @property
     def trains(self) -> bool:
         """Whether it trains a model; the page over a study's arms has a YAML, too, but is launched by nobody."""
         return self.config is not None and self.launcher is not None
+
+    @property
+    def processes(self) -> int:
+        """On how many it is launched, of a step with a launcher."""
+        assert self.launcher is not None
+        return self.of_launcher or read_yaml(self.launcher)["num_processes"]
 
     def command(self, launch: list[str], python: str = "python") -> list[str]:
         """The words of the command; `launch` are those of `accelerate launch`."""

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from sozo.data.errors import UserError, one_line_errors
 from sozo.data.processes import end_with_launcher
-from sozo.data.settings import read_yaml
 from sozo.models.settings import OF_NOUNS
 from sozo.scoring.nouns import make_noun_checker
 from sozo.studies.study.config import Study
@@ -60,7 +59,7 @@ def trial(
                 and not step.inputs
                 and step.flags["model"] not in OF_NOUNS
             ):
-                count = _EACH * read_yaml(step.launcher)["num_processes"]
+                count = _EACH * step.processes
                 few = {"num_answers": str(count), "batch_size": str(_EACH)}
                 own = replace(
                     step,

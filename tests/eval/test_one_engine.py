@@ -130,6 +130,14 @@ def test_an_engine_starts_once_and_is_shut_down_before_the_next(
     # Each task has its own length and temperature of the engine.
     asked = [(params.max_tokens, params.temperature) for _, params, _ in LLM.made.calls]
     assert asked == [(32, 1.0), (9, 0.5)]
+    # A window for the longest prompt and answer; a task that needs a longer one starts it anew.
+    window = LLM.made.arguments["max_model_len"]
+    assert 32 < window < 128
+    more = ("--backend", "vllm", "--max-new-tokens", "40")
+    events.clear()
+    out = tmp_path / "more"
+    assert run(monkeypatch, out, models[:1], "lipogram", more=more).exit_code == 0
+    assert LLM.made.arguments["max_model_len"] == window + 8
 
 
 def test_an_engine_is_shut_down_where_a_task_fails(models, vllm, tmp_path, monkeypatch):

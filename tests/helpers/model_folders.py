@@ -67,6 +67,7 @@ class LLM:
         unknown = set(kwargs) - {
             "enable_prefix_caching",
             "generation_config",
+            "max_model_len",
             "enable_lora",
             "max_lora_rank",
         }

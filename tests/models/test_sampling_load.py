@@ -311,6 +311,7 @@ def test_vllm_samples_the_whole_distribution_seeded_by_its_first_batch(
         "revision": None,
         "enable_prefix_caching": True,
         "generation_config": "vllm",
+        "max_model_len": None,  # the model's, where no task says what it needs
     }
     ((prompts, params, lora),) = LLM.made.calls
     tokenizer = build_tokenizer(NOUNS)

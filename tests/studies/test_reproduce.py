@@ -15,9 +15,19 @@ import yaml
 import warm
 from http_server import wait_until
 from sentences import says
+from sozo.data.checkpoints import STATE
 from sozo.data.run_folder import lock
 from sozo.studies.study import process
-from tiny_study import ROOT, change, command, environment, run, small_study, write
+from tiny_study import (
+    LAUNCHER,
+    ROOT,
+    change,
+    command,
+    environment,
+    run,
+    small_study,
+    write,
+)
 from two_ranks import gone
 
 TRAINED = [
@@ -167,9 +177,50 @@ def test_a_preempted_step_ends_the_study_with_its_status_and_the_study_goes_on_f
 ):
     launched, done = run(study, status=75, STANDIN_FAIL="dpo1", STANDIN_STATUS="75")
     assert launched == STEPS[:5]
-    assert "[5/11] dpo1: preempted after 00:00:0" in done.stderr
+    # The stand-in's checkpoint has no mark: it is not whole.
+    assert says("study: a step is preempted without a checkpoint", done.stderr)
     assert "error: " not in done.stderr
+    whole = study / "out" / "dpo1" / "checkpoint-3"
+    whole.mkdir()
+    (whole / STATE).write_text('{"version": 2, "files": {}}')
+    launched, done = run(study, status=75, STANDIN_FAIL="dpo1", STANDIN_STATUS="75")
+    assert launched == ["dpo1"]
+    assert says("study: a step is preempted behind a checkpoint", done.stderr)
     assert run(study)[0] == STEPS[4:-1]
+
+
+def test_what_is_missing_for_a_step_to_do_is_said_before_the_first_begins(study):
+    change(
+        study / "recipes" / "grpo.yaml",
+        tasks=[{"task": "dat", "embedding_model": "org/absent"}],
+    )
+    launched, done = run(study, status=1)
+    assert launched == []
+    assert says("study: model that is not here", done.stdout)
+    assert run(study, "--only", "random")[0] == ["random"]
+
+
+def test_srun_gets_no_signal_and_its_tasks_do(study):
+    """Of a SIGTERM srun makes a SIGKILL for its tasks."""
+    for name, script in {
+        "srun": 'trap "touch killed" TERM; shift; "$@" & wait; wait',
+        "scancel": "echo $@ > cancelled; kill $(cat calls.pid)",
+    }.items():
+        (study / "bin" / name).parent.mkdir(exist_ok=True)
+        (study / "bin" / name).write_text(f"#!/bin/bash\n{script}\n")
+        (study / "bin" / name).chmod(0o755)
+    launcher = f"srun --num_processes=3 {LAUNCHER}"
+    path = f"{study / 'bin'}:{os.environ['PATH']}"
+    (done,) = warm.run_all(
+        [command("--only", "random", launcher=launcher)],
+        cwd=study,
+        env=environment(study, STANDIN_HANG="random", PATH=path, SLURM_JOB_ID="17"),
+        kill=(study / "calls.pid", 0.2, signal.SIGTERM),
+    )
+    assert done.returncode == 75
+    assert (study / "cancelled").read_text() == "--signal=TERM 17\n"
+    assert not (study / "killed").exists()
+    assert "random: preempted after 00:00:0" in done.stderr
 
 
 TRAINING = """
@@ -271,7 +322,7 @@ def test_a_model_changed_in_its_folder_makes_its_steps_stale(study):
 def test_files_of_somebody_else_are_left_alone(known, study):
     if known:
         run(study, "--only", "base")
-    theirs = study / "out" / "random" / "notes.txt"
+    theirs = study / "out" / ("random" if known else "theirs") / "notes.txt"
     theirs.parent.mkdir(parents=True)
     theirs.write_text("mine")
     launched, done = run(study, status=2)
@@ -325,6 +376,13 @@ def test_nothing_outlives_a_killed_study_and_it_goes_on(study, kill, status):
     launched, done = run(study, "--only", "sft")
     assert launched == ["sft"]
     assert "running (continues)" in done.stderr
+
+
+def test_a_step_has_the_grace_that_is_given(tmp_path):
+    log = tmp_path / "log"
+    shows = ["printenv", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"]
+    assert process.run_logged(shows, log, grace=7) == 0
+    assert log.read_text().splitlines()[-1] == "7"
 
 
 def test_one_study_at_a_time_in_a_folder(study):

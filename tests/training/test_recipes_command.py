@@ -1,5 +1,8 @@
 """`sozo recipes`: the YAML files that come with sozo, listed and copied."""
 
+import re
+import subprocess
+
 import pytest
 import yaml
 
@@ -22,7 +25,8 @@ def test_every_yaml_is_listed_with_its_first_line(capsys):
         path.relative_to(ROOT / "recipes").with_suffix("").as_posix(): path
         for path in (ROOT / "recipes").glob("*/*.yaml")
     }
-    assert lines == {
+    scripts = "node.sh, one-node.sbatch, several-nodes.sbatch, study.sbatch"
+    assert lines == {"slurm": scripts} | {
         name: path.read_text("utf-8").splitlines()[0].removeprefix("# ")
         for name, path in files.items()
     }
@@ -34,6 +38,19 @@ def test_one_is_copied_as_it_is(name, tmp_path, capsys):
     assert capsys.readouterr().out == "recipes/tiny/grpo.yaml\n"
     copied = tmp_path / "recipes" / "tiny" / "grpo.yaml"
     assert copied.read_bytes() == (ROOT / "recipes/tiny/grpo.yaml").read_bytes()
+
+
+def test_scripts_for_slurm_are_copied_and_bash_reads_them(tmp_path, capsys):
+    recipes(["copy", "slurm"])
+    told = capsys.readouterr().out.split()
+    assert len(told) == 4
+    for name in told:
+        subprocess.run(["bash", "-n", name], check=True)
+        script = (tmp_path / name).read_text("utf-8")
+        assert script == (ROOT / name).read_text("utf-8")
+        # What they name is there.
+        for named in re.findall(r"recipes/\S+\.(?:yaml|sh)\b", script):
+            assert (ROOT / named).is_file()
 
 
 def names(node):

@@ -1,5 +1,5 @@
 // Answers that are judged blind: put in order (a duel has two), or scored by criteria. In a study some come again with
-// their places exchanged, and one tells which place to choose.
+// their places exchanged, and one says which place to choose.
 
 const { criteria, systems, items } = settings;
 const scored = "scores" in criteria[0];
@@ -198,7 +198,6 @@ function wilson(k, n) {
   return [-1, 1].map((side) => (k + z / 2 + side * half) / (n + z));
 }
 
-element("repeated").hidden = !settings.again;
 element("back").onclick = () => {
   state.done.pop();
   resume();

@@ -1,5 +1,4 @@
-// Answers that are judged blind: put in order (a duel has two), or scored by criteria. In a study some come again with
-// their places exchanged, and one says which place to choose.
+// Answers that are judged blind: put in order (a duel has two), or scored by criteria.
 
 const { criteria, systems, items } = settings;
 const scored = "scores" in criteria[0];
@@ -15,12 +14,12 @@ function written() {
   return !settings.anonymous && state.done.length > 0;
 }
 
-/** 32 bits of a text (FNV-1a). */
+/** FNV-1a. */
 function hash(text) {
   return [...text].reduce((sum, sign) => Math.imul(sum ^ sign.codePointAt(0), 0x1000193), 0x811c9dc5) >>> 0;
 }
 
-/** What is shown, in an order of each rater's own. */
+/** What is shown, in an order of each rater's own; in a study some come again, and one says what to choose. */
 function sequence() {
   const by = settings.anonymous ? state.seed : state.participant;
   const key = (what, one) => (one.answer ? hash(`${what} ${by} ${one.answer}`) : key(what, one[0]));
@@ -33,11 +32,12 @@ function sequence() {
   return settings.again ? [...trials, check, ...again] : trials;
 }
 
-/** The criteria that are asked about, as the rater's group and the scores before them allow. */
+/** The criteria that are asked about, as the rater's group (if it is one of theirs) and the scores before them allow. */
 function asked() {
+  const known = criteria.some(({ groups }) => groups?.includes(state.group));
   return criteria.filter(
     ({ groups, above }) =>
-      (!groups?.length || !state.group || groups.includes(state.group)) &&
+      (!known || !groups.length || groups.includes(state.group)) &&
       Object.entries(above ?? {}).every(([name, least]) => given[name] > least),
   );
 }
@@ -125,11 +125,11 @@ function button(sign, text, onclick, pressed) {
 /** A criterion's scores, and what each stands for. */
 function fieldset({ name, about, scores }) {
   const levels = scores.map(([score, text]) => button(score, text, () => answer(name, score), given[name] === score));
-  const [legend, told] = [make("legend", { textContent: say(name) }), make("p", { textContent: about })];
-  return make("fieldset", { id: name }, legend, told, ...levels);
+  const legend = make("legend", { textContent: say(name) });
+  return make("fieldset", { id: name }, legend, make("p", { textContent: about }), ...levels);
 }
 
-/** A place comes next, or no longer; the last one needs no choice. */
+/** A place comes next, or no longer. */
 function pick(k) {
   picked = picked.includes(k) ? picked.filter((place) => place !== k) : [...picked, k];
   const left = buttons().flatMap((_, place) => (picked.includes(place) ? [] : place));
@@ -202,10 +202,15 @@ element("back").onclick = () => {
   state.done.pop();
   resume();
 };
-element("stop").onclick = () => {
-  state.stage = "end";
-  resume();
-};
+for (const [id, stage] of [
+  ["stop", "end"],
+  ["go-on", "rate"],
+]) {
+  element(id).onclick = () => {
+    state.stage = stage;
+    resume();
+  };
+}
 element("language").onclick = () => {
   state.language = say("other");
   turn();

@@ -1,8 +1,7 @@
 "use strict";
 
 // What the pages for people share: who takes part, what is kept, and the file that is handed over.
-// A page's own script follows: `blank` gives what its state has beside this, `begin` starts it, `resume` goes on, and
-// `written` says whether anything would be lost.
+// A page's own script has `blank` (of the state), `begin`, `resume`, and `written` (whether anything would be lost).
 // Nothing is sent: the page's Content-Security-Policy forbids every request.
 
 const element = (id) => document.getElementById(id);

@@ -246,7 +246,13 @@ def test_criteria_are_scored_on_their_scales_and_what_they_open(browser, write):
         "specificity": 4,
         "technical_validity": 1,
     }
-    browser.run("element('stop').click()")
+    browser.run("element('stop').click(); element('go-on').click()")
+    assert browser.run("[state.stage, state.done.length]") == ["rate", 1]
+    browser.run("state.group = 'nobody'")
+    assert len(browser.run(names)) == 1
+    browser.run("passed += 5000; given = {specificity: 3, technical_validity: 2}")
+    assert len(browser.run(names)) == 8
+    browser.run("state.group = 'technical'; element('stop').click()")
     rows = rows_of(browser)
     assert [row["score"] for row in rows] == ["4", "1"]
     assert {row["group"] for row in rows} == {"technical"}

@@ -26,7 +26,7 @@ ROOMS = (
     "studies",
     "data",
 )
-TO_A_FILE = re.compile(r"\]\((?!https?:)([^)#]+\.(?!md\b|svg\b)\w+)\)")
+TO_A_FILE = re.compile(r"\]\((?!https?:)([^)#]+\.(?!md\b|svg\b|html\b)\w+)\)")
 NAME = re.compile(rf"(?<![`\[])`(sozo\.(?:{'|'.join(ROOMS)})(?:\.\w+)*)`(?!`)")
 
 
@@ -110,6 +110,9 @@ def reference(path: Path) -> str:
 if __name__ == "__main__":
     shutil.rmtree(PAGES, ignore_errors=True)
     shutil.copytree(ROOT / "docs", PAGES / "docs")
+    (PAGES / "examples").mkdir()
+    for page in (ROOT / "examples").glob("*.html"):  # which open as they are
+        shutil.copy(page, PAGES / "examples")
     readmes = [
         f"{folder}/**/README.md"
         for folder in ("benchmarks", "data", "examples", "recipes", "suite")

@@ -49,6 +49,8 @@ def icc(scores: Sequence[Sequence[float]] | np.ndarray) -> Estimate:
     >>> result = icc([[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]])
     >>> round(result.value, 4), round(result.low, 4), round(result.high, 4), result.n
     (0.2898, 0.0188, 0.7611, 6)
+    >>> icc([[1, 0], [0, 1], [1, 0], [0, 1]]).reason
+    'one is the other turned around'
     """
     from scipy.special import fdtri
 
@@ -68,6 +70,8 @@ def icc(scores: Sequence[Sequence[float]] | np.ndarray) -> Estimate:
         return Estimate(value, n=n, reason="all persons change by the same")
     part = k * value / (n * (1 - value))
     parts = part * times, (1 + part * (n - 1)) * error
+    if sum(parts) <= 1e-12 * error:  # of two times, each the other turned around
+        return Estimate(value, n=n, reason="one is the other turned around")
     by = sum(parts) ** 2 / (parts[0] ** 2 / (k - 1) + parts[1] ** 2 / freedom)
     rest = k * times + (k * n - k - n) * error
     share = (1 + LEVEL) / 2

@@ -1,7 +1,4 @@
-"use strict";
-
 // Ten words by one person, checked by people's rule (suite/people/lists.py), timed, scored, and written as CSV.
-// Nothing is sent: the page's Content-Security-Policy forbids every request.
 
 const TEN = 10;
 const SEVEN = 7; // words that count
@@ -13,14 +10,7 @@ const LONGEST_TEXT = 200; // of a field
 const LONGEST_PASTED = 1 << 16;
 const PAUSE = 1200; // milliseconds without a key, after which a word is judged though its field has not been left
 
-const element = (id) => document.getElementById(id);
-const settings = JSON.parse(element("settings").textContent);
 const japanese = settings.language === "ja";
-
-/** A text of the page, with {name} filled in. */
-function say(name, facts = {}) {
-  return settings.texts[name].replace(/\{(\w+)\}/g, (_, key) => facts[key]);
-}
 
 // ---- A word as it is read ----
 
@@ -188,72 +178,18 @@ function scored(judged) {
   return { words, score: mean(words.map((own) => own.mean)) };
 }
 
-function mean(numbers) {
-  return numbers.reduce((sum, number) => sum + number, 0) / numbers.length;
-}
-
 // ---- What is kept ----
 
-const address = new URLSearchParams(location.search);
-const place = `sozo-form ${location.pathname}${location.search}`;
-
-const said = (name) => (address.get(name) ?? "").trim().slice(0, 100);
-
-const fresh = () => ({
-  stage: "start",
-  participant: said("p"),
-  group: said("c"),
-  trial: said("t"),
-  agreed: false,
-  next: false, // not the first who writes here
-  saved: false,
-  began: null, // milliseconds since 1970; all other times are by `now`
-  started: null,
-  ended: null,
-  words: Array(TEN).fill(""),
-  first: Array(TEN).fill(null), // when a word's first letter came, and its last change
-  last: Array(TEN).fill(null),
-  clock: 0, // when the state was kept, by `now` and since 1970
-  kept: Infinity,
-});
-
-let state = fresh();
-let before = 0; // what had passed when the page was loaded anew
-
-/** Milliseconds by a clock that nobody sets; it goes on after a reload, and while the page was away. */
-const now = () => before + performance.now();
-
-/** A reload finds what was written, unless the browser forbids to keep it. */
-function keep() {
-  Object.assign(state, { clock: now(), kept: Date.now() });
-  try {
-    sessionStorage.setItem(place, JSON.stringify(state));
-  } catch {}
+function blank() {
+  return {
+    ended: null,
+    words: Array(TEN).fill(""),
+    first: Array(TEN).fill(null), // when a word's first letter came, and its last change
+    last: Array(TEN).fill(null),
+  };
 }
-
-function recall() {
-  try {
-    state = { ...state, ...JSON.parse(sessionStorage.getItem(place) ?? "{}") };
-  } catch {}
-  before = state.clock + Math.max(0, performance.timeOrigin - state.kept);
-}
-
-addEventListener("pagehide", keep);
-addEventListener("beforeunload", (event) => {
-  if (!state.saved && state.words.some((word) => word.trim() !== "")) {
-    event.preventDefault();
-    event.returnValue = true; // for older browsers
-  }
-});
 
 // ---- CSV ----
-
-/** A cell; an apostrophe stands before what a spreadsheet would run as a formula. */
-function cell(value) {
-  const text = String(value ?? "");
-  const formula = /^[=+\-@\t\r\n＝＋－＠]/u.test(text) && !/^[+-][0-9]+([.,][0-9]+)?$/.test(text);
-  return `"${(formula ? `'${text}` : text).replaceAll('"', '""')}"`;
-}
 
 /** The answers as `sozo people` reads them; the page's score stands there only where it is that of `sozo people`. */
 function csv() {
@@ -269,13 +205,13 @@ function csv() {
     ["seconds_all", since(state.ended)],
     ["seconds_limit", settings.seconds],
     ["began", new Date(state.began).toISOString()],
-    ["agreed", settings.consent ? "yes" : ""],
+    ["agreed", element("consent").hidden ? "" : "yes"],
     ["language", settings.language],
     ["page_later", judged.filter(({ verdict }) => verdict === "later").map(({ word }) => word).join(say("comma"))],
     ["page_score", result(judged)?.score.toFixed(4)],
     ["page_scale", settings.scale],
   ];
-  return [0, 1].map((k) => columns.map((column) => cell(column[k])).join(",") + "\r\n").join("");
+  return csvOf([Object.fromEntries(columns)]);
 }
 
 /** The score that may be shown, or null. */
@@ -293,67 +229,20 @@ let composing = false;
 let pause = 0;
 let clock = 0;
 
-function make(tag, properties = {}, ...children) {
-  const made = Object.assign(document.createElement(tag), properties);
-  made.append(...children);
-  return made;
-}
-
-function show(stage) {
-  for (const name of ["start", "write", "end"]) {
-    element(name).hidden = name !== stage;
-  }
-  scrollTo(0, 0);
-  document.querySelector(`#${stage} h1`).focus({ preventScroll: true });
-}
-
 function duration(seconds) {
   const [minutes, rest] = [Math.floor(seconds / 60), seconds % 60];
   return [minutes && say("minutes", { n: minutes }), rest && say("seconds", { n: rest })].filter(Boolean).join(" ");
 }
 
-/** Whether the address says who writes; it speaks of the first who writes here, not of the next. */
-let named = Boolean(address.get("p")?.trim());
+function written() {
+  return state.words.some((word) => word.trim() !== "");
+}
 
-function startPage() {
-  if (settings.seconds) {
-    element("limit").textContent = say("limit", { time: duration(settings.seconds) });
-    element("limit").hidden = false;
-  }
-  element("who").hidden = named;
-  element("known-as").hidden = !element("who").hidden;
-  element("known-as").textContent = say("known_as", { participant: state.participant });
-  const ready = () => {
-    element("begin").disabled = !state.participant || (settings.consent && !state.agreed);
-  };
-  for (const name of ["participant", "group", "trial"]) {
-    element(name).value = state[name];
-    element(name).oninput = () => {
-      state[name] = element(name).value.trim();
-      ready();
-    };
-    element(name).onkeydown = (event) => {
-      if (event.key === "Enter" && !event.isComposing && event.keyCode !== 229) {
-        ({ participant: element("group"), group: element("trial"), trial: element("begin") })[name].focus();
-        event.preventDefault();
-      }
-    };
-  }
-  element("agreed").checked = state.agreed;
-  element("agreed").onchange = () => {
-    state.agreed = element("agreed").checked;
-    ready();
-  };
-  element("begin").onclick = () => {
-    state.stage = "write";
-    state.began = Date.now();
-    state.started = now();
-    keep();
-    writePage();
-    inputs[0].focus();
-  };
-  ready();
-  show("start");
+function begin() {
+  state.stage = "write";
+  keep();
+  writePage();
+  inputs[0].focus();
 }
 
 function makeFields() {
@@ -540,20 +429,17 @@ async function finish() {
   clearTimeout(pause);
   keep();
   await loaded;
-  endPage();
+  resultPage();
 }
 
-function endPage() {
+function resultPage() {
   const timeUp = settings.seconds && state.ended - state.started >= 1000 * settings.seconds;
-  element("csv").value = csv();
   element("time-up").hidden = !timeUp;
-  element("end-note").textContent = "";
-  element("next").textContent = say("next");
   element("result").hidden = !settings.show_score;
   if (settings.show_score) {
     showResult(judge(state.words));
   }
-  show("end");
+  endPage(csv());
 }
 
 function showResult(judged) {
@@ -620,40 +506,12 @@ function draw(tag, attributes) {
   return drawn;
 }
 
-function save() {
-  const name = ["dat", state.participant, state.group, state.trial].filter(Boolean).join("-");
-  const file = new Blob(["\ufeff", element("csv").value], { type: "text/csv" });
-  const link = make("a", {
-    href: URL.createObjectURL(file),
-    download: `${name.replace(/[^\p{L}\p{N}\p{M}_-]+/gu, "_").slice(0, 80)}.csv`,
-  });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-  state.saved = true;
-  keep();
-  // No page is told whether a browser wrote the file.
-  element("end-note").textContent = say("saving", { name: link.download });
-}
-
-async function copy() {
-  element("csv").select();
-  try {
-    await navigator.clipboard.writeText(element("csv").value);
-    element("end-note").textContent = say("copied");
-  } catch {
-    element("end-note").textContent = say("copy_by_hand");
+function resume() {
+  if (state.stage === "write") {
+    writePage();
+  } else {
+    loaded.then(resultPage);
   }
-}
-
-function nextParticipant() {
-  if (element("next").textContent !== say("next_sure")) {
-    element("next").textContent = say("next_sure");
-    return;
-  }
-  named = false;
-  state = { ...fresh(), participant: "", next: true };
-  keep();
-  startPage();
 }
 
 makeFields();
@@ -668,19 +526,11 @@ element("go-on").onclick = () => {
   element("sure").hidden = true;
   (inputs.find((input) => input.value.trim() === "") ?? inputs[0]).focus();
 };
-element("save").onclick = save;
-element("copy").onclick = copy;
-element("next").onclick = nextParticipant;
 const loaded = load().then(showNotes, () => {
   element("page-note").textContent = say("no_unpacking");
 });
-recall();
-named &&= !state.next;
-keep();
-if (state.stage === "start") {
-  startPage();
-} else if (state.stage === "write") {
-  writePage();
-} else {
-  loaded.then(endPage);
+if (settings.seconds) {
+  element("limit").textContent = say("limit", { time: duration(settings.seconds) });
+  element("limit").hidden = false;
 }
+openPage();

@@ -5,30 +5,24 @@ import zlib
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from html import escape
-from importlib.resources import files
 from pathlib import Path
-from string import Template
 from typing import Annotated
 
 import numpy as np
 import typer
-import yaml
 
 import sozo
 from sozo.data.english import newer_noun_lemmas, noun_lemmas
-from sozo.data.errors import UserError
-from sozo.data.foreign import strip_steering
 from sozo.data.jumandic import categories, default_dictionary, load_nouns, nouns_of
 from sozo.data.record import write_whole
-from sozo.data.sheet import decoded
 from sozo.eval.terminal import print_lines
 from sozo.scoring.embeddings.ginza import GinzaEncoder, read_package
 from sozo.scoring.embeddings.minilm import MiniLmEncoder
 from sozo.scoring.parse import NUM_WORDS, SCRIPTS, script_reason
 from sozo.suite.people.lists import NOTHING
 from sozo.suite.people.messages import told_in
+from sozo.suite.people.page import check_page, consent_text, render_page, texts_of
 from sozo.tasks import Dat
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.words import COUNTED
@@ -89,13 +83,8 @@ def form(
     It opens on a phone or a laboratory computer, checks nouns, and gives a CSV file that `sozo people` reads.
     """
     with told_in("ja" if language == "ja" else "en", "") as said:
-        if output.exists():
-            raise UserError(f"{output}: exists; name another file")
-        if output.suffix.lower() not in (".html", ".htm"):
-            raise UserError(
-                f"{output}: is no name of a page; call it {output.name}.html"
-            )
-        agreed = _consent(consent)
+        check_page(output)
+        agreed = consent_text(consent)
         print_lines([said(f"{output}: is made in about a minute")])
         rules = DatSettings(language=language, reject_proper_nouns=reject_proper_nouns)
         scorer = Dat(rules).for_people().scorer
@@ -103,29 +92,15 @@ def form(
         settings = {
             "seconds": seconds,
             "minimum": minimum,
-            "consent": bool(agreed),
             "show_score": not hide_score,
             "reject_proper_nouns": reject_proper_nouns,
         }
-        page = render_page(packed, scorer, settings, agreed)
+        page = form_page(packed, scorer, settings, agreed)
         write_whole(output, page)
         nouns = np.count_nonzero(packed.rows & _NOUN)
         size = f"{len(page) / 1e6:.1f}"
         made = f"{output}: {size} MB, {nouns:,} nouns; open it in a browser"
         print_lines([said(made)])
-
-
-def _consent(path: Path | None) -> str:
-    if path is None:
-        return ""
-    if not path.is_file():
-        raise UserError(
-            f"{path}: {'not a file' if path.exists() else 'no such file'}; give the text to agree to"
-        )
-    text = decoded(path, path.read_bytes(), "save it as UTF-8")[0].strip()
-    if not text:
-        raise UserError(f"{path}: is empty; write what people are to agree to")
-    return strip_steering(text)
 
 
 def vocabulary(language: str) -> list[str]:
@@ -220,20 +195,18 @@ def _commonest(words: Sequence[str], nouns: np.ndarray) -> np.ndarray:
     return np.sort(order[: min(_MOST_ENGLISH, int(nouns.sum()))])
 
 
-def render_page(
+def form_page(
     packed: Packed, scorer: DatScorer, settings: Mapping[str, object], consent: str
 ) -> bytes:
     """The page as UTF-8; without its score it needs no vectors."""
     language, encoder = scorer.rules.language, scorer.vectors.encoder
-    source = {
-        name: files(__package__).joinpath(f"form.{name}").read_text("utf-8")
-        for name in ("html", "css", "js", "yaml")
-    }
-    texts = yaml.safe_load(source["yaml"])[language]
+    own = Path(__file__).with_name("form.html")
+    texts = texts_of(own, language)
     rules = texts.pop("rules")
     numbers = packed.vectors if settings["show_score"] else packed.vectors[:0]
     scales = (np.abs(numbers).max(axis=1, keepdims=True) / 127).astype("<f4")
     values = {
+        "name": "dat",
         "language": language,
         "script": SCRIPTS[language][0].pattern,
         "scale": f"{encoder.name} {encoder.revision}, {scorer.checker.name}, sozo {sozo.__version__}",
@@ -248,26 +221,13 @@ def render_page(
         "scales": scales.tobytes(),
         "numbers": np.rint(numbers / scales).astype(np.int8).tobytes(),
     }
-    page = Template(source["html"]).substitute(
-        {name: escape(text) for name, text in texts.items()},
+    return render_page(
+        own,
+        values,
+        consent,
+        rules="".join(f"<li>{escape(rule)}</li>" for rule in rules),
         **{
             name: b64encode(zlib.compress(part, 9)).decode()
             for name, part in parts.items()
         },
-        language=language,
-        version=sozo.__version__,
-        rules="".join(f"<li>{escape(rule)}</li>" for rule in rules),
-        no_consent="" if consent else " hidden",
-        consent_text=escape(consent),
-        settings=json.dumps(values).replace("<", "\\u003c"),
-        style=source["css"],
-        style_hash=_allowed(source["css"]),
-        script=source["js"],
-        script_hash=_allowed(source["js"]),
     )
-    return page.encode()
-
-
-def _allowed(source: str) -> str:
-    """What a Content-Security-Policy calls a style or script, so that no other one works."""
-    return f"sha256-{b64encode(sha256(source.encode()).digest()).decode()}"

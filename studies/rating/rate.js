@@ -1,0 +1,218 @@
+// Answers that are judged blind: put in order (a duel has two), or scored by criteria.
+
+const { criteria, systems, items } = settings;
+const scored = "scores" in criteria[0];
+let given = {}; // of what is shown, by criterion: a score, or the places from the best
+let picked = []; // the places so far
+let since = 0; // when it was shown
+
+function blank() {
+  return { seed: Math.random(), language: settings.language, done: [] };
+}
+
+function written() {
+  return !settings.anonymous && state.done.length > 0;
+}
+
+/** FNV-1a. */
+function hash(text) {
+  return [...text].reduce((sum, sign) => Math.imul(sum ^ sign.codePointAt(0), 0x1000193), 0x811c9dc5) >>> 0;
+}
+
+/** What is shown, in an order of each rater's own; in a study some come again, and one says what to choose. */
+function sequence() {
+  const by = settings.anonymous ? state.seed : state.participant;
+  const key = (what, one) => (one.answer ? hash(`${what} ${by} ${one.answer}`) : key(what, one[0]));
+  const shuffled = (what, list) => list.toSorted((one, other) => key(what, one) - key(what, other));
+  const order = shuffled("rounds", settings.rounds).flatMap((round) => shuffled("trials", round));
+  const trials = order.slice(0, settings.shown).map((all) => ({ kind: "score", answers: shuffled("places", all) }));
+  const told = (scored ? ["lowest"] : ["take", "leave"]).map((answer) => ({ answer, text: say(answer) }));
+  const check = { kind: "check", answers: shuffled("places", told) };
+  const again = trials.slice(0, settings.again).map(({ answers }) => ({ kind: "again", answers: answers.toReversed() }));
+  return settings.again ? [...trials, check, ...again] : trials;
+}
+
+/** The criteria that are asked about, as the rater's group (if it is one of theirs) and the scores before them allow. */
+function asked() {
+  const known = criteria.some(({ groups }) => groups?.includes(state.group));
+  return criteria.filter(
+    ({ groups, above }) =>
+      (!known || !groups.length || groups.includes(state.group)) &&
+      Object.entries(above ?? {}).every(([name, least]) => given[name] > least),
+  );
+}
+
+function rows() {
+  const trials = sequence();
+  return state.done.flatMap((done, t) => {
+    const { answers, kind } = trials[t];
+    const by = criteria.filter(({ name }) => name in done.given);
+    return by.flatMap(({ name: criterion, scores }) =>
+      answers.map(({ answer, system, item }, k) => {
+        const said = done.given[criterion];
+        const score = scored ? said : 1 - said.indexOf(k) / (answers.length - 1);
+        const told = scored ? said === scores[0][0] : (answer === "take") === (score === 1);
+        return {
+          answer,
+          system,
+          item,
+          criterion,
+          rater: state.participant || `anonymous ${state.seed}`,
+          score: "",
+          again: "",
+          check: "",
+          [kind]: kind === "check" ? Number(told) : score,
+          group: state.group,
+          shown: t + 1,
+          of: trials.length,
+          place: k + 1,
+          seconds: done.seconds.toFixed(1),
+          letters: answers.map(({ text }) => text).join("").length,
+          began: new Date(state.began).toISOString(),
+        };
+      }),
+    );
+  });
+}
+
+// ---- The page ----
+
+function begin() {
+  state.stage = "rate";
+  resume();
+}
+
+function resume() {
+  given = {};
+  picked = [];
+  since = now();
+  if (state.stage === "end" || state.done.length === sequence().length) {
+    state.stage = "end";
+    resultPage();
+  } else {
+    ratePage();
+    show("rate");
+  }
+  keep();
+}
+
+const open = () => asked().find(({ name }) => !(name in given));
+const buttons = () => [...document.querySelectorAll("button.answer")];
+
+function ratePage() {
+  const trials = sequence();
+  const { answers } = trials[state.done.length];
+  element("question").textContent = say(scored ? "score_this" : open().name);
+  element("count").textContent = `${state.done.length + 1} / ${trials.length}`;
+  element("item").textContent = items[answers[0].item] ?? "";
+  element("back").hidden = element("stop").hidden = !state.done.length;
+  const cards = answers.map(({ text }, k) => {
+    const place = picked.indexOf(k) + 1 || "";
+    const card = button(answers.length > 2 ? place : k + 1, text, () => pick(k), Boolean(place));
+    return scored ? make("p", { className: "item card", textContent: text }) : card;
+  });
+  const at = buttons().indexOf(document.activeElement);
+  element("answers").replaceChildren(...cards);
+  element("criteria").replaceChildren(...(scored ? asked().map(fieldset) : []));
+  buttons()[at]?.focus();
+}
+
+function button(sign, text, onclick, pressed) {
+  const parts = [make("b", { textContent: sign }), make("span", { textContent: text })];
+  return make("button", { type: "button", className: "answer", ariaPressed: String(pressed), onclick }, ...parts);
+}
+
+/** A criterion's scores, and what each stands for. */
+function fieldset({ name, about, scores }) {
+  const levels = scores.map(([score, text]) => button(score, text, () => answer(name, score), given[name] === score));
+  const legend = make("legend", { textContent: say(name) });
+  return make("fieldset", { id: name }, legend, make("p", { textContent: about }), ...levels);
+}
+
+/** A place comes next, or no longer. */
+function pick(k) {
+  picked = picked.includes(k) ? picked.filter((place) => place !== k) : [...picked, k];
+  const left = buttons().flatMap((_, place) => (picked.includes(place) ? [] : place));
+  if (left.length > 1) {
+    ratePage();
+  } else {
+    answer(open().name, [...picked, ...left]);
+  }
+}
+
+function answer(name, value) {
+  const seconds = (now() - since) / 1000;
+  picked = [];
+  if (seconds < 0.25) {
+    return; // a second tap on what was shown before
+  }
+  given[name] = value;
+  if (open()) {
+    ratePage();
+  } else {
+    state.done.push({ given: Object.fromEntries(asked().map((own) => [own.name, given[own.name]])), seconds });
+    resume();
+  }
+}
+
+document.onkeydown = ({ key, ctrlKey, metaKey, altKey }) => {
+  if (state.stage === "rate" && !(ctrlKey || metaKey || altKey)) {
+    const sign = { ArrowLeft: "1", ArrowRight: "2" }[key] ?? key;
+    const signs = [...element(scored ? open().name : "answers").querySelectorAll("b")];
+    signs.find(({ textContent }) => textContent === sign)?.parentElement.click();
+  }
+};
+
+// ---- What came out ----
+
+function resultPage() {
+  const all = rows();
+  element("stopped").hidden = state.done.length === sequence().length;
+  element("result").hidden = !systems.length;
+  if (systems.length) {
+    const found = criteria.flatMap(({ name }) => result(name, all.filter(({ criterion }) => criterion === name)));
+    element("result").replaceChildren(...found, make("p", { textContent: say("one_person") }));
+  }
+  endPage(csvOf(all));
+}
+
+/** Of a duel by one criterion: a sentence on the first model, and a line for each. */
+function result(criterion, all) {
+  const lines = systems.map(({ name, control }) => {
+    const own = all.filter(({ system }) => system === name);
+    const [n, k] = [own.length, own.filter(({ score }) => score).length];
+    const [low, high] = wilson(k, n).map((share) => Math.round(100 * share));
+    return { name, n, k, low, high, control: control && say(control) };
+  });
+  lines.sort((one, other) => other.k / other.n - one.k / one.n);
+  const [first] = lines;
+  const text = say("first", { ...first, models: lines.length }) + say(first.low > 50 ? "clear" : "unclear");
+  const list = lines.map((line) => make("li", { textContent: say("line", line) }));
+  return [make("h2", { textContent: say(criterion) }), make("p", { textContent: text }), make("ul", {}, ...list)];
+}
+
+/** The 95% interval of a share of n (Wilson). */
+function wilson(k, n) {
+  const z = 1.96 ** 2;
+  const half = Math.sqrt(z * ((k * (n - k)) / n + z / 4));
+  return [-1, 1].map((side) => (k + z / 2 + side * half) / (n + z));
+}
+
+element("back").onclick = () => {
+  state.done.pop();
+  resume();
+};
+for (const [id, stage] of [
+  ["stop", "end"],
+  ["go-on", "rate"],
+]) {
+  element(id).onclick = () => {
+    state.stage = stage;
+    resume();
+  };
+}
+element("language").onclick = () => {
+  state.language = say("other");
+  turn();
+};
+openPage();

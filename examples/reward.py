@@ -20,7 +20,7 @@ class FreshWordsReward(Reward):
     """Pays the share of a list's words that no other list answering the same prompt names; 0 for what is no list.
 
     >>> text = "\\n".join(f"{k}. {word}" for k, word in enumerate("犬猫水山川本車空海石", 1))
-    >>> FreshWordsReward()(["?", "?", "?"], [text, text, text.replace("犬", "木")])
+    >>> FreshWordsReward()(completions=[text, text, text.replace("犬", "木")])
     [0.0, 0.0, 0.1]
     """
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from sozo.data.checkpoints import STATE, checkpoints, cut_short
+from sozo.data.checkpoints import STATE, checkpoints, damaged
 from sozo.data.errors import UserError
 from sozo.data.preemption import PREEMPTED
 from sozo.data.progress import console
@@ -128,7 +128,7 @@ def _goes_on(step: Step, folder: Path) -> str:
     if (folder / step.name / "metrics.json").is_file():
         return "is finished"
     for path in checkpoints(folder / step.name):
-        if (path / STATE).is_file() and not cut_short(path):
+        if (path / STATE).is_file() and not damaged(path):
             return f"continues from {path.name}"
     return "begins anew" if step.trains else "continues"
 

@@ -382,7 +382,7 @@ def only(sheet: Sheet, language: str, named: Mapping[str, Any]) -> Sheet:
     if len(left) == len(said):
         there = brief(", ".join(said.dropna().unique()))
         raise sheet.wrong(f"no row has {wish}; the column holds: {there}")
-    aside = {**sheet.aside, **dict.fromkeys(left, f"not {wish}")}
+    aside = {**sheet.aside, **dict.fromkeys(left, f"other than {wish}")}
     return replace(sheet, cells=sheet.cells.drop(index=left), aside=aside)
 
 

@@ -125,6 +125,7 @@ def test_a_model_is_asked_as_it_was_trained_unless_somebody_says_otherwise(
     model = tmp_path / place
     model.mkdir(exist_ok=True)
     (model / "config.json").write_text("{}")
+    (model / "sozo_state.json").write_text('{"version": 1}')  # a whole checkpoint
 
     trained = decide(GeneratorSettings(str(model)))
     assert trained.form == FORM

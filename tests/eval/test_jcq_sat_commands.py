@@ -94,13 +94,11 @@ def test_a_retry_that_stops_on_its_budget_leaves_what_holds(tmp_path):
     with server(lambda body: answers[0](body)) as (url, _):
         prices = ("--judge-price-in", "1", "--judge-price-out", "2")
         words = command(url, url, *prices)
-        assert evaluate(tmp_path, *words).returncode == 0
+        free = "--price-in", "0", "--price-out", "0", "--max-cost"
+        assert evaluate(tmp_path, *words, *free, "9").returncode == 0
         run = tmp_path / "out" / RUN
         assert metrics_of(run)["statuses"]["unparseable"] == 1
-        stopped = evaluate(
-            *(tmp_path, *words, "--retry-unjudged", "--max-cost", "0.000001"),
-            *("--price-in", "0", "--price-out", "0"),
-        )
+        stopped = evaluate(tmp_path, *words, "--retry-unjudged", *free, "0.000001")
         assert stopped.returncode == 3
         assert metrics_of(run)["statuses"]["unparseable"] == 1
         del answers[0]

@@ -155,7 +155,7 @@ def test_only_tables_scroll_and_only_in_their_own_box(page, browser, width, lang
             "[12, 13].every(n => { const b = document.querySelector(`#section-table${n} + .table .scroll`);"
             " return b.scrollWidth === b.clientWidth; })"
         )
-    long = "for (const own of document.querySelectorAll('.key, tbody th')) own.append('x'.repeat(300))"
+    long = "for (const own of document.querySelectorAll('.key > span, tbody th')) own.append('x'.repeat(300))"
     browser.run(long)
     assert browser.run("document.documentElement.scrollWidth") == width
 
@@ -219,13 +219,13 @@ def test_answers_are_filtered_by_kind_and_status(page, browser):
         "",
         "scored",
         "unscored",
-        "unscored:empty",
+        "unscored:no_text",
         "unscored:refused",
-        "answer:empty",
+        "answer:no_text",
     }
     assert options["unscored:refused"].endswith("(1)")
     choose = "byId('{}').value = '{}'; byId('{}').dispatchEvent(new Event('change')); byId('count').textContent"
-    assert browser.run(choose.format("status", "answer:empty", "status")) == "1 / 1"
+    assert browser.run(choose.format("status", "answer:no_text", "status")) == "1 / 1"
     assert browser.run("byId('asked').textContent").endswith(
         trial_questions()[1].question
     )

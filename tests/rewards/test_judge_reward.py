@@ -79,7 +79,7 @@ def test_the_mean_of_the_criteria_or_one_of_them_is_paid(tmp_path):
         judge=by_answer({}), ledger=tmp_path / "k.jsonl", criterion="elaboration"
     )
     again.judge = judge
-    assert again(["問い一"] * 2, ["甲", "乙"]) == [5.0, 1.0]
+    assert again(prompts=["問い一"] * 2, completions=["甲", "乙"]) == [5.0, 1.0]
 
 
 def test_the_question_is_the_column_and_the_answer_has_no_reasoning(tmp_path):
@@ -159,7 +159,7 @@ def test_an_empty_answer_is_worth_least_and_nobody_is_asked(tmp_path):
     assert [one.reason for one in reward.last] == [None, *["empty"] * 3]
     # So no payment of its placebo reaches one.
     placebo = make_placebo(reward)
-    assert placebo(["問い"] * 2, ["甲", ""]) == [3.5, 1.0]
+    assert placebo(prompts=["問い"] * 2, completions=["甲", ""]) == [3.5, 1.0]
     assert placebo.free == reward.free
 
 
@@ -204,14 +204,14 @@ def test_the_budget_is_for_the_whole_run(tmp_path):
     first = reward()
     _, metrics, _ = rewarded(first, ["問い"] * 6, list("一二三四五六"))
     assert metrics["judge/cost"] == pytest.approx(2.4)
-    first(["問い"] * 5, list("七八九十百"))
+    first(prompts=["問い"] * 5, completions=list("七八九十百"))
     # With 4.4 spent, another one could end at 5.4; what was judged before costs nothing.
-    assert first(["問い"], ["一"]) == [3.5]
+    assert first(prompts=["問い"], completions=["一"]) == [3.5]
     with refused("judge reward: above the budget"):
-        first(["問い"], ["千"])
+        first(prompts=["問い"], completions=["千"])
     first.close()
     with refused("judge reward: above the budget"):
-        reward()(["問い"], ["千"])
+        reward()(prompts=["問い"], completions=["千"])
 
 
 def test_failures_that_are_the_rule_end_the_run(tmp_path):
@@ -226,11 +226,11 @@ def test_failures_that_are_the_rule_end_the_run(tmp_path):
 
     # Nine of ten failed, but ten are too few; with the next ten more than half of the last twenty did.
     first = reward("a")
-    assert first(["問い"] * 10, answers(9, 1)) == [3.5] * 10
+    assert first(prompts=["問い"] * 10, completions=answers(9, 1)) == [3.5] * 10
     with refused("judge reward: most judgements fail"):
-        first(["問い"] * 10, answers(2, 8, 20))
+        first(prompts=["問い"] * 10, completions=answers(2, 8, 20))
     # Half is not yet more than half.
-    assert reward("b")(["問い"] * 20, answers(10, 10)) == [3.5] * 20
+    assert reward("b")(prompts=["問い"] * 20, completions=answers(10, 10)) == [3.5] * 20
     assert (
         reward("c", stop_failed_share=0.9)(["問い"] * 20, answers(18, 2)) == [3.5] * 20
     )
@@ -335,7 +335,10 @@ def test_rewards_of_one_run_share_a_ledger(tmp_path):
         make_judge_reward(judge=judge, ledger=tmp_path / "j", criterion=c)
         for c in (None, "fluency")
     )
-    assert (mean(["問い"], ["甲"]), one(["問い"], ["甲"])) == ([3.5], [4.0])
+    assert (
+        mean(prompts=["問い"], completions=["甲"]),
+        one(prompts=["問い"], completions=["甲"]),
+    ) == ([3.5], [4.0])
     assert len(judge.asked) == 1
 
 

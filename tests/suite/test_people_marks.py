@@ -175,13 +175,13 @@ TOLD = {
         {"a.csv": table(CONSENT)},
         {"only": "同意=はい"},
         2,
-        "(not 同意=はい): 1 (3 of a.csv)",
+        "(other than 同意=はい): 1 (3 of a.csv)",
     ),
     "consent elsewhere": (
         {"a.csv": P1 + P2, "q.csv": "participant,同意\np1,はい\np2,いいえ\n"},
         {"only": "同意=はい"},
         1,
-        "(not 同意=はい): 2",
+        "(other than 同意=はい): 2",
     ),
     "said": (
         {"a.csv": filed(["ID", *["語を書いて"] * 10], *MANY)},

@@ -232,7 +232,10 @@ def test_failures_that_are_the_rule_end_the_run(tmp_path):
     # Half is not yet more than half.
     assert reward("b")(prompts=["問い"] * 20, completions=answers(10, 10)) == [3.5] * 20
     assert (
-        reward("c", stop_failed_share=0.9)(["問い"] * 20, answers(18, 2)) == [3.5] * 20
+        reward("c", stop_failed_share=0.9)(
+            prompts=["問い"] * 20, completions=answers(18, 2)
+        )
+        == [3.5] * 20
     )
 
 

@@ -288,11 +288,22 @@ def answers(
     output: Annotated[
         Path, typer.Option(help="The table: a .csv or .jsonl file.")
     ] = Path("answers.csv"),
+    for_raters: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Instead a blind sheet for people to fill, of so many answers."
+        ),
+    ] = None,
 ) -> None:
     """All answers of runs, with their scores or why they have none."""
-    from sozo.eval.answers import write_answers
+    from sozo.eval.answers import write_answers, write_for_raters
     from sozo.eval.evaluated import find_evaluated
 
+    if for_raters is not None:
+        drawn, key = write_for_raters(output, find_evaluated(runs), for_raters)
+        copies = "give each rater a copy called after the rater"
+        print_lines([f"{output} ({drawn} answers; {copies}), {key} (whose they are)"])
+        return
     written = write_answers(output, find_evaluated(runs))
     print_lines([f"{output} ({written:,} answers)"])
 

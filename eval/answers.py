@@ -15,7 +15,7 @@ from sozo.data.foreign import MOST_QUOTED, parse_json
 from sozo.data.record import refuse_link, whole_file, write_whole
 from sozo.data.schema import utf8_safe
 from sozo.data.sheet import as_text
-from sozo.eval.evaluated import Evaluated
+from sozo.eval.evaluated import Evaluated, find_evaluated
 from sozo.eval.report.labels import labels
 from sozo.scoring.final_text import final_text
 from sozo.scoring.measure import Measure
@@ -92,6 +92,17 @@ def write_answers(path: Path, models: Sequence[Evaluated]) -> int:
     return count
 
 
+def table_of(path: Path, runs: Sequence[str], for_raters: int = 0) -> Iterator[str]:
+    """Write the answers of runs, or so many for raters to a sheet; what a terminal shows then."""
+    models = find_evaluated(runs)
+    if not for_raters:
+        yield f"{path} ({write_answers(path, models):,} answers)"
+        return
+    drawn, key = write_for_raters(path, models, for_raters)
+    copies = "give each rater a copy called after the rater"
+    yield f"{path} ({drawn} answers; {copies}), {key} (whose they are)"
+
+
 def write_for_raters(
     path: Path, models: Sequence[Evaluated], most: int
 ) -> tuple[int, Path]:
@@ -139,10 +150,10 @@ def write_for_raters(
         [["answer", "question", "text", *(criteria or ["creativity"])]],
         [["answer", "system", "item", "id"]],
     )
-    for number, (system, item, answer, text) in enumerate(rows, 1):
+    for number, (system, item, own, said) in enumerate(rows, 1):
         name = f"{draw}-{number}"
-        sheet.append([name, asked[item], text])
-        keys.append([name, system, item, answer])
+        sheet.append([name, asked[item], said])
+        keys.append([name, system, item, own])
     for file, lines in ((path, sheet), (key, keys)):
         written = io.StringIO()
         csv.writer(written).writerows([*map(as_text, line)] for line in lines)

@@ -187,7 +187,8 @@ def by_systems(
         left = [item != one for one in dict.fromkeys(items)]
         sides = (_sides(name, x[kept], y[kept], system[kept]) for kept in left)
         without = [pearson(*of).r for of in sides] if len(left) > 1 else []
-        reason, ends = whole.reason, (None, None, None)
+        reason = whole.reason
+        ends: tuple[float | None, ...] = (None, None, None)
         if whole.r is None or abs(whole.r) > _ON_A_LINE:
             pass
         elif len(left) < _FEWEST_FAMILIES:

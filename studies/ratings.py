@@ -232,11 +232,11 @@ def _scores(path: Path, rubric: RatingRubric | None) -> Iterator[dict[str, Any]]
         return
     column = {}
     for name, known in HEADINGS.items():
-        there = [
+        found = [
             heading for own in known for heading in headings if plain(heading) == own
         ]
-        if there:
-            column[name] = there[0]
+        if found:
+            column[name] = found[0]
     if headings and not column.keys() & UNIT:
         there = ", ".join(headings)
         raise UserError(
@@ -255,20 +255,18 @@ def _scores(path: Path, rubric: RatingRubric | None) -> Iterator[dict[str, Any]]
         for heading, (rater, criterion) in rated.items():
             if row.get(heading) in (None, ""):
                 continue
-            own = {
-                "rater": rater or facts.get("rater") or "",
-                "criterion": criterion or facts.get("criterion") or "score",
-            }
-            if not own["rater"]:
+            who = rater or facts.get("rater")
+            if not who:
                 raise UserError(
                     f"{where}: the column {column.get('rater', 'rater')} is missing or empty; fill it in"
                 )
-            name, score = _score(where, own["criterion"], row[heading], rubric)
-            own |= {"criterion": name, "score": score, "where": where}
-            yield dict.fromkeys(COLUMNS, "") | facts | own
+            by = criterion or facts.get("criterion") or "score"
+            name, score = _score(where, by, row[heading], rubric)
+            own = {"rater": who, "criterion": name, "score": score, "where": where}
+            yield {**facts, **own}
 
 
-def _ranked(rows: Sequence[tuple[str, Mapping[str, Any]]]) -> Iterator[dict[str, Any]]:
+def _ranked(rows: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
     """Rankings of the same models on one item each, the best first, as scores from 1 (first place) to 0 (last).
 
     Of the paper's eleven models, the first has 1.0, the second 0.9 and the last 0.0.

@@ -18,8 +18,10 @@ from sozo.studies.rubric import RatingRubric
 ALL = "all"  # of the domains
 PEOPLE, AGAIN, WORDINGS = "people", "the same judge again", "one judge in other words"
 JUDGES, TWO = "judges", "each two"
-_PAIR = ("alpha", "jaccard", "by_chance", "spearman", "exact", "within_one")
-_PAIR += ("difference", "apart")
+_PAIR = (
+    *("alpha", "jaccard", "by_chance", "spearman"),
+    *("exact", "within_one", "difference", "apart"),
+)
 Judges = Mapping[str, dict[str, Any]]  # the settings of those raters that are judges
 
 

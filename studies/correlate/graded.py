@@ -11,7 +11,7 @@ import pandas as pd
 from sozo.data.errors import UserError
 from sozo.data.progress import answers_bar
 from sozo.scoring.final_text import final_text
-from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric, ToJudge
+from sozo.scoring.judges.protocol import Judge, JudgeSettings, ToJudge
 from sozo.scoring.judges.run import NOT_ASKED, JudgeSession
 from sozo.studies.ratings import COLUMNS
 from sozo.tasks import task_type
@@ -56,13 +56,23 @@ def scored_by(encoders: Sequence[str], runs: Runs, cache: Path | None) -> pd.Dat
     return pd.DataFrame(scores, columns=COLUMNS[:6]).astype({"score": float})
 
 
+def check_rubric(run: RunResult) -> None:
+    """UserError where a judge cannot grade a run's answers beside the task's own scores: it has none, or is the judge."""
+    if run.judge or not task_type(run.task).rubrics:
+        raise UserError(
+            f"{run.task} has no rubric by which a judge could grade its answers; leave --judge out"
+        )
+
+
 def graded_by(
-    judge: Judge, rubric: Rubric, settings: JudgeSettings, runs: Runs, ledger: Path
+    judge: Judge, settings: JudgeSettings, runs: Runs, ledger: Path
 ) -> tuple[pd.DataFrame, dict[str, Any], str | None]:
     """Every answer's grades by a judge as the table of rated answers, divided by the highest; the bill; why it stopped.
 
     The ledger's judgements are asked no more, and equal answers once. An answer with nothing to judge is `no_rewrite`.
     """
+    first = next(iter(runs.values()))
+    rubric = task_type(first.task).rubrics[0]
     answers = [(model, a) for model, run in runs.items() for a in _to_judge(model, run)]
     to_ask = [answer for _, answer in answers if answer.answer]
     judging = JudgeSession(judge, settings).judge_answers(rubric, to_ask, ledger)

@@ -28,7 +28,12 @@ from sozo.studies.correlate.across import (
     scales,
     task_means,
 )
-from sozo.studies.correlate.graded import LEDGER, graded_by, scored_by
+from sozo.studies.correlate.graded import (
+    LEDGER,
+    check_rubric,
+    graded_by,
+    scored_by,
+)
 from sozo.studies.correlate.people import (
     DRAWS,
     PEOPLE,
@@ -113,17 +118,15 @@ def correlate_runs(
     judge = make_judge(judging) if judging else None
     if judging:
         judging.price()  # a price that cannot be shows before anything is loaded
-        kind = task_type(own[0][1].task)
-        if own[0][1].judge or not kind.rubrics:
-            raise UserError(
-                f"{kind.name} has no rubric by which a judge could grade its answers; leave --judge out"
-            )
+        check_rubric(own[0][1])
     rated = rated_runs(own)[0] if own else pd.DataFrame()
     if not embedding_models:
         _check_raters(own)
-    people, left_out = pd.DataFrame(), dict[str, int]()
+    people, used = pd.DataFrame(), None
     if ratings:
         people, left_out = about_runs(read_ratings(ratings, key=key), rated)
+        count = int(people.rater.nunique())
+        used = {"used": len(people), "raters": count, "left_out": left_out}
     scores = [model_scores(model, means) for model in rows]
     about = scales(tasks, rows or models)
     inputs = [scores, about, people.to_csv(), rated.to_csv()]
@@ -141,44 +144,28 @@ def correlate_runs(
         return finished
     folder.start({}, {"places": list(runs), "ratings": [*map(str, ratings)]})
     kinds = _kinds(rated, own)
-    answers: dict[str, RunResult] = {}
-    for system, run in own:  # of several judges' runs the first has the answers, too
-        answers.setdefault(system, run)
+    by_rater = {PEOPLE: scores_of(people)} if ratings else {}
     # Encoders first: what is wrong with one shows before a judge has to be paid.
+    answers = {system: run for system, run in own if run.judge == own[0][1].judge}
     if embedding_models:
         rated = scored_by(embedding_models, answers, embedding_cache)
-    by_rater = {PEOPLE: scores_of(people)} if ratings else {}
     for name, part in rated.groupby("rater", sort=False) if own else ():
         by_rater[name] = scores_of(part)
     cost, stopped = None, None
     if judging and judge:
-        rubric, ledger = task_type(own[0][1].task).rubrics[0], output / LEDGER
-        graded, cost, stopped = graded_by(judge, rubric, judging, answers, ledger)
+        graded, cost, stopped = graded_by(judge, judging, answers, output / LEDGER)
         by_rater[f"judge {judge.name}"] = scores_of(graded)
         folder.files.append(LEDGER)
     parts = ["# Correlations\n", _ABOUT]
     parts.append(bullets(map(plain, [_BY_FAMILY if family_of else _DRAWN, *about])))
-    values: dict[str, Any] = {"models": scores, "scales": about, "ratings": None}
+    values: dict[str, Any] = {"models": scores, "scales": about, "ratings": used}
     values["models_with_both"] = {p["table"] or p["title"]: p["models"] for p in pairs}
-    if ratings:
-        count = int(people.rater.nunique())
-        used = {"used": len(people), "raters": count, "left_out": left_out}
-        values["ratings"] = used
-        lines = [f"{len(people):,} ratings by {count} people."]
-        lines += [f"Left out: {n:,} ratings ({why})." for why, n in left_out.items()]
-        parts.append(bullets(map(plain, lines)))
     tables = []
     if by_rater:
-        parts += ["## Raters of the same answers\n", _ABOUT_RATERS]
-        places = places_of(by_rater)
-        parts.append(page_table([*_places(places)]))
-        parts.append(bullets(_bill(cost, stopped)) if cost else "")
-        values |= {"places": places, "judge": cost}
         tables = _of_raters(by_rater, kinds, own[0][1].task)
-    for table in tables:
-        parts += _table(table, "answers")
-    curves = {table["second"]: table["curve"] for table in tables if table["curve"]}
-    if curves:
+        values |= {"places": places_of(by_rater), "judge": cost}
+        parts += _raters(values, tables, stopped)
+    if curves := {pair["second"]: pair["curve"] for pair in tables if pair["curve"]}:
         folder.add(CURVE, curve_figure(curves, next(iter(by_rater))))
         parts += ["## Figure 1: r over systems by number of questions\n", _ABOUT_CURVE]
         values["curves"] = curves
@@ -257,6 +244,23 @@ def _of_raters(
             found = {"title": title, "table": table, "key": key, "cells": cells}
             tables.append(found | {"second": second, "curve": points})
     return tables
+
+
+def _raters(
+    values: Mapping[str, Any],
+    tables: Sequence[Mapping[str, Any]],
+    stopped: str | None,
+) -> Iterator[str]:
+    """The part of the page about raters of the same answers."""
+    used, cost = values["ratings"], values["judge"]
+    yield from ("## Raters of the same answers\n", _ABOUT_RATERS)
+    lines = [f"{used['used']:,} ratings by {used['raters']} people."] if used else []
+    for why, n in used["left_out"].items() if used else ():
+        lines.append(f"Left out: {n:,} ratings ({why}).")
+    yield bullets(map(plain, [*lines, *(_bill(cost, stopped) if cost else ())]))
+    yield page_table([*_places(values["places"])])
+    for table in tables:
+        yield from _table(table, "answers")
 
 
 def _table(pair: Mapping[str, Any], unit: str) -> Iterator[str]:

@@ -82,7 +82,7 @@ def grade(judge, rows, folder, **settings):
         )
         runs[model] = SatRunResult("sat", Measure("sat"), folder / model, {}, {}, {})
     settings = JudgeSettings(**settings)
-    graded, cost, _ = graded_by(judge, SAT_V1, settings, runs, folder / "j.jsonl")
+    graded, cost, _ = graded_by(judge, settings, runs, folder / "j.jsonl")
     return [*graded.groupby("system").score.mean()], cost["statuses"]
 
 

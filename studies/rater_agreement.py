@@ -15,6 +15,7 @@ from sozo.scoring.measure import LEVEL
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 # With fewer units, or a score that makes up more of all, the interval covers less than 92%.
 FEWEST_UNITS, MOST_FREQUENT = 10, 0.7
+_NO_ERROR = "next to no disagreement, or the same in all: no interval"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def krippendorff_alpha(
         low, high = jackknife_interval(
             alpha, 1 - disagreement(total - by_unit, values, level), n / units
         )
-        reason = None if low is not None else "next to no disagreement"
+        reason = None if low is not None else _NO_ERROR
     return replace(result, alpha=alpha, low=low, high=high, reason=reason)
 
 
@@ -124,11 +125,13 @@ def jackknife_interval(
 ) -> tuple[float, float] | tuple[None, None]:
     """Ends of alpha's 95% interval from alpha without each draw in turn, shape (draws,), with `k` scores in a unit.
 
-    A draw is a unit, or all units of an expert where experts are drawn too. (None, None) where alpha is 1, or nearly.
+    A draw is a unit, or all units of an expert where experts are drawn too. (None, None) where alpha is 1, or
+    nearly, or the same without any draw.
     """
     if (
         not (((1 + (k - 1) * without) > 0) & (without < 1)).all()
         or not -1 / (k - 1) < alpha < 1
+        or np.ptp(without) < 1e-12
     ):
         return None, None
     from scipy.special import stdtrit

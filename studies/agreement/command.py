@@ -2,7 +2,7 @@
 
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -70,8 +70,8 @@ def agreement(
     Of files of ratings their raters, of runs the judges of the same answers. With --experts a judge predicts each
     rating; it has seen nothing, other experts' scores, or the expert's own.
     """
-    given = {"ideas": ideas, "patents": patents, "trial": trial, "dry_run": dry_run}
-    given |= {"history": history, "shots": shots}
+    given: dict[str, Any] = {"ideas": ideas, "patents": patents, "trial": trial}
+    given |= {"history": history, "shots": shots, "dry_run": dry_run}
     for one in (judging, settings):
         for field in fields(one):
             if field.name not in ("level", "least"):
@@ -81,8 +81,11 @@ def agreement(
 
         if wrong := [name for name, value in given.items() if value]:
             raise UserError(f"--{wrong[0].replace('_', '-')} goes with --experts")
-        how = {"task": task, "rubric": rubric, "key": key, "level": settings.level}
-        print_page(agree_raters(places or (), output, least=settings.least, **how))
+        if not places:
+            raise UserError("give files of ratings, or folders of finished runs")
+        how: dict[str, Any] = {"level": settings.level, "least": settings.least}
+        how |= {"task": task, "rubric": rubric, "key": key}
+        print_page(agree_raters(places, output, **how))
         return
     from sozo.studies.experts.asks import asking_size
     from sozo.studies.experts.run import judge_experts, plan_of, seeded_judges

@@ -103,7 +103,7 @@ def agree_raters(
     folder.start({}, {"places": list(places)})
     found = compared(ratings, judges, scale, level, least)
     violations = out_of_stage(ratings, scale) if scale else None
-    values = {
+    values: dict[str, Any] = {
         "level": level,
         "least": least,
         "scores": len(ratings),

@@ -105,7 +105,7 @@ def correlate_runs(
     rows = [m for m in models if not m.judge and len({name for name, _ in m.runs}) > 1]
     tasks = correlated_tasks(models)
     means = {each.name: task_means(each, rows) for each in tasks}
-    family_of = families and _families(families, rows)
+    family_of = _families(families, rows) if families else None
     pairs = across_models(means, family_of)
     asked = [*ratings, *embedding_models, *([judging] if judging else ())]
     if not asked and max(pair["models"] for pair in pairs) < ENOUGH:
@@ -188,10 +188,10 @@ def _families(path: Path, models: Sequence[Evaluated]) -> dict[str, str]:
     """Model -> family: what was trained from one model."""
     families: dict[str, str] = {}
     for where, row in read_rows(path, ("model", "family")):
-        model, family = str(row["model"]), str(row["family"])
-        if (before := families.setdefault(model, family)) != family:
+        name, family = str(row["model"]), str(row["family"])
+        if (before := families.setdefault(name, family)) != family:
             raise UserError(
-                f"{where}: the model {model!r} is of the family {before!r} and of {family!r}; give it one"
+                f"{where}: the model {name!r} is of the family {before!r} and of {family!r}; give it one"
             )
     for model in models:
         if model.name not in families:
@@ -276,15 +276,16 @@ def _table(pair: Mapping[str, Any], unit: str) -> Iterator[str]:
         by_kind: dict[str, dict[str, str]] = {}
         for cell in cells:
             mark = "‡" if _below(cell["p_holm"]) else "†" if _below(cell["p"]) else ""
-            row = by_kind.setdefault(cell["task"], {"Task": cell["task"]})
-            row[cell["criterion"]] = number(cell["r"], _R) + mark
+            of_kind = by_kind.setdefault(cell["task"], {"Task": cell["task"]})
+            of_kind[cell["criterion"]] = number(cell["r"], _R) + mark
         yield page_table([*by_kind.values()])
         counts = _counts(cells)
         below = f"† p < 0.05: {counts['p_below_0.05']} of {counts['correlations']} correlations"
         yield f"{below}; ‡ also p (Holm) < 0.05: {counts['p_holm_below_0.05']}.\n"
-    rows = []
+    rows = list[PageRow]()
     for cell in cells:
-        row = {"Task": cell["task"] or None, "Criterion": cell["criterion"] or None}
+        row: dict[str, Any] = {"Task": cell["task"] or None}
+        row["Criterion"] = cell["criterion"] or None
         row[unit.capitalize()] = n_of(cell["n"], cell["of"])
         row |= {"r": _r(cell), "p": Cell(cell["p"], P_VALUE)}
         row |= {

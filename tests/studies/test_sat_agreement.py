@@ -110,25 +110,6 @@ def test_ranks_and_agreement_with_people_by_hand(tmp_path):
     assert "Pearson correlation with people" in "".join(svg.itertext())
 
 
-def test_what_people_did_not_rank_is_left_out_and_said(tmp_path):
-    write_runs(tmp_path / "runs")
-    given_sat(tmp_path / "runs" / "_e|<b>", "_e|<b>", dict.fromkeys(TALES, 0.5))
-    places = {**PLACES, "狐": "abcd"}
-    rankings = write_rankings(
-        tmp_path / "r.jsonl", places, lambda model: "gone" if model == "d" else model
-    )
-    _, found = correlated(tmp_path, "runs", ratings=[rankings])
-    gone = {"no run of the model gone": 5}
-    assert found["ratings"]["left_out"] == gone | {
-        f"no answer 狐 of {m}": 1 for m in "abc"
-    }
-    (cell,) = found["people and ja-ginza"]
-    assert (cell["n"], cell["over systems"]["n"]) == (12, 3)
-    assert cell["over systems"]["r"] == pytest.approx(
-        np.corrcoef(DISTANCES[:3].mean(axis=1), [human(m).mean() for m in "abc"])[0, 1]
-    )
-
-
 def test_without_people_encoders_are_compared_with_the_judge(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     runs = write_runs(tmp_path / "runs", "abc")

@@ -246,15 +246,6 @@ def test_the_curve_is_the_mean_over_subsets(monkeypatch):
     assert last["mean"] == last["low"] == last["high"]
 
 
-def test_the_curve_is_seeded_and_narrows(monkeypatch):
-    monkeypatch.setattr(people, "DRAWS", 200)
-    sides = random_tables()
-    points = curve(*sides)
-    assert curve(*sides) == points
-    widths = [point["high"] - point["low"] for point in points]
-    assert widths[0] > widths[9] > widths[28] > widths[29] == 0
-
-
 def test_subsets_without_a_correlation_are_counted(monkeypatch):
     monkeypatch.setattr(people, "DRAWS", 100)
     ours = table({m: {"1": 0.5, "2": k / 10} for k, m in enumerate("abc")})

@@ -129,8 +129,8 @@ def write_for_raters(
             for answer in run.answers():
                 text = (final_text(answer.text) or "").strip()
                 if text and answer.complete and not answer.reason:
-                    names = [model.name, answer.item, answer.id, text]
-                    by_item.setdefault(answer.item, {}).setdefault(model.name, names)
+                    known = [model.name, answer.item, answer.id, text]
+                    by_item.setdefault(answer.item, {}).setdefault(model.name, known)
     random, systems = Random("for raters"), max(map(len, by_item.values()), default=1)
     whole = sorted(item for item, own in by_item.items() if len(own) == systems)
     drawn = random.sample(whole, min(len(whole), most // systems))
@@ -141,18 +141,14 @@ def write_for_raters(
         )
     random.shuffle(rows)
     draw = hashlib.sha256(repr(rows).encode()).hexdigest()[:4]
-    criteria = dict.fromkeys(
-        labels().get(name, (name, name))[1]
-        for rubric in task_type(tasks.pop()).rubrics
-        for name in rubric.criteria
-    )
-    sheet, keys = (
-        [["answer", "question", "text", *(criteria or ["creativity"])]],
-        [["answer", "system", "item", "id"]],
-    )
+    rubrics = task_type(tasks.pop()).rubrics
+    names = dict.fromkeys(name for rubric in rubrics for name in rubric.criteria)
+    criteria = [labels().get(name, (name, name))[1] for name in names or ["creativity"]]
+    sheet = [["answer", "question", "text", *criteria]]
+    keys = [["answer", "system", "item", "id"]]
     for number, (system, item, own, said) in enumerate(rows, 1):
         name = f"{draw}-{number}"
-        sheet.append([name, asked[item], said])
+        sheet.append([name, asked[item], said, *[""] * len(criteria)])
         keys.append([name, system, item, own])
     for file, lines in ((path, sheet), (key, keys)):
         written = io.StringIO()

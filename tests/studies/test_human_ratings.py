@@ -114,7 +114,7 @@ def test_a_sheet_for_raters_is_blind_and_comes_back_through_its_key(tmp_path):
     rows = [*csv.DictReader(sheet.open(encoding="utf-8-sig"))]
     criteria = ["流暢性", "柔軟性", "独創性", "精緻性"]
     assert [*rows[0]] == ["answer", "question", "text", *criteria]
-    assert {row[name] for row in rows for name in criteria} == {None}
+    assert {row[name] for row in rows for name in criteria} == {""}
     keys = {
         row["answer"]: row for row in csv.DictReader(key.open(encoding="utf-8-sig"))
     }

@@ -197,7 +197,7 @@ def by_systems(
             )
         elif None in without:
             reason = "without one question all scores are equal"
-        elif np.ptp(without) < 1e-12:
+        elif np.ptp(np.array(without, float)) < 1e-12:
             reason = "no question moves it: no interval"
         else:
             reason, ends = None, _interval(whole.r, np.array(without), 0)

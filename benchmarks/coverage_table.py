@@ -424,7 +424,7 @@ ROWS = {
     "correlation of 0.6": (of_correlations, WORLDS, (5, *SIZES[:-1]), (0.95,)),
     "correlation by families of 0.0": (of_correlations, WORLDS, (5, 8, 12), (0.95,)),
     "correlation by families of 0.6": (of_correlations, WORLDS, (5, 8, 12), (0.95,)),
-    "alpha": (of_raters, RATERS, (60, 120), (0.95,)),
+    "alpha": (of_raters, RATERS, (10, 30, 60, 120), (0.95,)),
     "alpha within experts": (of_experts, EXPERTS, (5, 8, 12), (0.95,)),
     "alpha pooled over experts": (of_experts, EXPERTS, (5, 8, 12), (0.95,)),
 }

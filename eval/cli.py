@@ -270,10 +270,9 @@ def report(
     from sozo.scoring.second_encoder import SecondEncoder
 
     second = SecondEncoder.if_named(second_encoder)
-    models = find_evaluated(runs)
     pages = write_evaluation(
         output,
-        models,
+        find_evaluated(runs),
         base=base,
         title=title,
         second_encoder=second,
@@ -288,13 +287,14 @@ def answers(
     output: Annotated[
         Path, typer.Option(help="The table: a .csv or .jsonl file.")
     ] = Path("answers.csv"),
+    for_raters: Annotated[
+        int, typer.Option(help="Instead a blind sheet of so many, for raters.")
+    ] = 0,
 ) -> None:
     """All answers of runs, with their scores or why they have none."""
-    from sozo.eval.answers import write_answers
-    from sozo.eval.evaluated import find_evaluated
+    from sozo.eval.answers import table_of
 
-    written = write_answers(output, find_evaluated(runs))
-    print_lines([f"{output} ({written:,} answers)"])
+    print_lines(table_of(output, runs, for_raters))
 
 
 def compare(

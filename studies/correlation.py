@@ -1,17 +1,22 @@
-"""Pearson correlations with p-value and interval: of benchmarks over models, of judge and people over answers."""
+"""Pearson correlations with p-value and interval: of benchmarks over models, of two raters over and within systems."""
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sozo.data.errors import UserError
+from sozo.eval.evaluated import not_alike
 from sozo.scoring.measure import LEVEL, t_test
 from sozo.scoring.statistics.means import as_floats, no_spread, not_finite
+from sozo.tasks.run_result import RunResult
 
 _FEW = 10
 _FEWEST_FAMILIES = 5
 _ON_A_LINE = 1 - 1e-12
+OVER, WITHIN = "over systems", "within systems"
+WAYS = {OVER: "systems", "over answers": "answers", WITHIN: "answers"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +88,21 @@ def pearson(
         reason = f"without one of the {unit} the others are equal"
     if reason:
         return Correlation(r, None, None, None, n, reason=reason, note=few(n, unit))
+    low, high, p = _interval(r, without, 1 / math.sqrt(n - 3))
+    return Correlation(r, p, low, high, n, note=few(n, unit))
+
+
+def _interval(
+    r: float, without: np.ndarray, error: float
+) -> tuple[float, float, float]:
+    """Ends and p-value by Fisher's z, from r without each draw in turn; no narrower than that with a known `error`."""
     z, left = math.atanh(r), np.arctanh(without.clip(-_ON_A_LINE, _ON_A_LINE))
-    errors = (
-        (1 / math.sqrt(n - 3), math.inf),
-        (math.sqrt((groups - 1) * left.var()), groups - 1),
-    )
+    draws = len(without)
+    errors = (error, math.inf), (math.sqrt((draws - 1) * left.var()), draws - 1)
     lows, highs, ps = zip(
         *(t_test(z, error, freedom) for error, freedom in errors if error), strict=True
     )
-    return Correlation(
-        r, max(ps), math.tanh(min(lows)), math.tanh(max(highs)), n, note=few(n, unit)
-    )
+    return math.tanh(min(lows)), math.tanh(max(highs)), max(ps)
 
 
 def _without_each(a: np.ndarray, b: np.ndarray, group: np.ndarray) -> np.ndarray:
@@ -122,6 +131,16 @@ def _without_each(a: np.ndarray, b: np.ndarray, group: np.ndarray) -> np.ndarray
         )
 
 
+def check_alike(what: str, runs: Sequence[tuple[str, RunResult]], remedy: str) -> None:
+    """Refuse models' runs of a benchmark of which one has its scores on another scale than the first."""
+    for name, run in runs[1:]:
+        first, other = runs[0]
+        if reason := not_alike(other, run):
+            raise UserError(
+                f"{what} of {first} ({other.folder}) and of {name} ({run.folder}) do not compare: {reason}; {remedy}"
+            )
+
+
 def correlate_models(
     x: Mapping[str, float | None],
     y: Mapping[str, float | None],
@@ -146,6 +165,55 @@ def correlate_models(
         unit="models",
         families=own,
     )
+
+
+def by_systems(
+    x: np.ndarray, y: np.ndarray, systems: Sequence[str], items: Sequence[str]
+) -> dict[str, Correlation]:
+    """Two raters' scores of the same answers, shape (n,): r over the systems' means, over answers, and within systems.
+
+    Within systems each score is taken from its system's mean. The intervals are for other questions to these systems:
+    Student's over Fisher's z without each of `items` in turn, of which there must be five.
+
+    >>> x, systems, items = [1, 2, 3, 4, 5, 6], [*"aabbcc"], [*"121212"]
+    >>> found = by_systems(np.array(x), np.array([2, 1, 4, 3, 6, 5]), systems, items)
+    >>> [(name, round(one.r, 3), one.n) for name, one in found.items()]
+    [('over systems', 1.0, 3), ('over answers', 0.829, 6), ('within systems', -1.0, 6)]
+    """
+    system, item = np.asarray(systems), np.asarray(items)
+    found = {}
+    for name, unit in WAYS.items():
+        whole = pearson(*_sides(name, x, y, system), unit=unit)
+        left = [item != one for one in dict.fromkeys(items)]
+        sides = (_sides(name, x[kept], y[kept], system[kept]) for kept in left)
+        without = [pearson(*of).r for of in sides] if len(left) > 1 else []
+        reason = whole.reason
+        ends: tuple[float | None, ...] = (None, None, None)
+        if whole.r is None or abs(whole.r) > _ON_A_LINE:
+            pass
+        elif len(left) < _FEWEST_FAMILIES:
+            reason = (
+                f"{len(left)} questions: an interval needs at least {_FEWEST_FAMILIES}"
+            )
+        elif None in without:
+            reason = "without one question all scores are equal"
+        elif np.ptp(np.array(without, float)) < 1e-12:
+            reason = "no question moves it: no interval"
+        else:
+            reason, ends = None, _interval(whole.r, np.array(without), 0)
+        low, high, p = ends
+        found[name] = replace(whole, p=p, low=low, high=high, reason=reason)
+    return found
+
+
+def _sides(
+    name: str, x: np.ndarray, y: np.ndarray, systems: np.ndarray
+) -> Sequence[np.ndarray]:
+    """What is correlated in one of `WAYS`."""
+    own = np.unique(systems, return_inverse=True)[1]
+    means = [np.bincount(own, side) / np.bincount(own) for side in (x, y)]
+    within = x - means[0][own], y - means[1][own]
+    return {OVER: means, "over answers": (x, y), WITHIN: within}[name]
 
 
 def few(n: int, unit: str) -> str | None:

@@ -13,8 +13,9 @@ import numpy as np
 from sozo.scoring.measure import LEVEL
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
-# With fewer units, or a score that makes up more of all, the interval covers less than 93%.
-FEWEST_UNITS, MOST_FREQUENT = 60, 0.7
+# With fewer units, or a score that makes up more of all, the interval covers less than 92%.
+FEWEST_UNITS, MOST_FREQUENT = 10, 0.7
+_NO_ERROR = "next to no disagreement, or the same in all: no interval"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +40,12 @@ def krippendorff_alpha(
 
     Units are draws, raters are not: the interval is for these raters and other units. It is Student's over the
     jackknife of Fisher's z for the k scores that a unit has on average, log((1 + (k - 1) alpha) / (1 - alpha)), and
-    covers 93% to 97% where it is given (benchmarks/coverage.csv); a percentile bootstrap covers less. With fewer than
+    covers 92% to 99% where it is given, from ten units on (benchmarks/coverage.csv). With fewer than
     `least` units there is no alpha.
 
     >>> result = krippendorff_alpha([[1, 2, 3], [2, 2, 4]])
     >>> round(result.alpha, 4), result.units, result.reason
-    (0.7312, 3, '3 units: an interval needs 60')
+    (0.7312, 3, '3 units: an interval needs 10')
     >>> krippendorff_alpha([[1, 1], [1, 1]]).reason
     'all 4 scores are equal'
     """
@@ -78,7 +79,7 @@ def krippendorff_alpha(
         low, high = jackknife_interval(
             alpha, 1 - disagreement(total - by_unit, values, level), n / units
         )
-        reason = None if low is not None else "next to no disagreement"
+        reason = None if low is not None else _NO_ERROR
     return replace(result, alpha=alpha, low=low, high=high, reason=reason)
 
 
@@ -124,11 +125,13 @@ def jackknife_interval(
 ) -> tuple[float, float] | tuple[None, None]:
     """Ends of alpha's 95% interval from alpha without each draw in turn, shape (draws,), with `k` scores in a unit.
 
-    A draw is a unit, or all units of an expert where experts are drawn too. (None, None) where alpha is 1, or nearly.
+    A draw is a unit, or all units of an expert where experts are drawn too. (None, None) where alpha is 1, or
+    nearly, or the same without any draw.
     """
     if (
         not (((1 + (k - 1) * without) > 0) & (without < 1)).all()
         or not -1 / (k - 1) < alpha < 1
+        or np.ptp(without) < 1e-12
     ):
         return None, None
     from scipy.special import stdtrit

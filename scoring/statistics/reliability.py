@@ -78,4 +78,6 @@ def icc(scores: Sequence[Sequence[float]] | np.ndarray) -> Estimate:
     above, below = float(fdtri(n - 1, by, share)), float(fdtri(by, n - 1, share))
     low = n * (persons - above * error) / (above * rest + n * persons)
     high = n * (below * persons - error) / (rest + n * below * persons)
+    if not np.isfinite([low, high]).all():
+        return Estimate(value, n=n, reason="persons do not differ at all")
     return Estimate(value, low, high, n)

@@ -1,4 +1,4 @@
-"""`sozo agreement`: which of its three questions is asked shows in what it is given."""
+"""`sozo agreement`."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -7,113 +7,97 @@ from typing import Annotated, Any
 import typer
 
 from sozo.data.errors import UserError
+from sozo.eval.terminal import print_lines
 from sozo.scoring.judges.protocol import JudgeSettings
-from sozo.studies.pages import PageRun, print_page
-
-_LEAST, _LEVEL = 10, "ordinal"
+from sozo.studies.experts.settings import ExpertSettings
+from sozo.studies.pages import print_page
 
 
 def agreement(
     output: Annotated[Path, typer.Option(help="Folder of this comparison.")],
+    judging: JudgeSettings,
+    settings: ExpertSettings,
     places: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="PLACE",
-            help="Folders of finished runs (DIR, NAME=DIR), or a ratings file.",
+            help="Files of ratings (JSONL, CSV, Excel), folders of finished runs (DIR, NAME=DIR), or both.",
         ),
-    ],
-    judging: JudgeSettings,
+    ] = None,
     task: Annotated[
-        str | None,
-        typer.Option(help="The task (default: the one that a judge grades too)."),
+        str | None, typer.Option(help="Whose answers (default: the judged one).")
     ] = None,
-    embedding_models: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Encoders to score with (default: the scores that the runs hold)."
-        ),
-    ] = None,
-    embedding_cache: Annotated[
-        Path | None, typer.Option(help="Folder of a disk cache of their vectors.")
-    ] = None,
-    rankings: Annotated[
-        Path | None,
-        typer.Option(
-            help='JSONL of people\'s rankings: {"story_id": ..., "ranking": [best, ...]}.'
-        ),
-    ] = None,
-    judge: Annotated[
-        bool,
-        typer.Option("--judge", help="Have a judge grade the answers too (Table 22)."),
-    ] = False,
     rubric: Annotated[
         str | None,
-        typer.Option(help="Of a ratings file: pbig, jcq, or a YAML file's path."),
+        typer.Option(help="By which people rated: pbig, jcq, or a YAML file's path."),
     ] = None,
-    level: Annotated[
-        str, typer.Option(help="Of measurement: nominal, ordinal, interval or ratio.")
-    ] = _LEVEL,
-    least: Annotated[
-        int, typer.Option(min=2, help="Items of several raters that alpha needs.")
-    ] = _LEAST,
+    key: Annotated[
+        Path | None,
+        typer.Option(help="What the blind answers of sozo answers --for-raters are."),
+    ] = None,
+    experts: Annotated[
+        bool,
+        typer.Option(
+            "--experts", help="A judge for each rater of ideas (PBIG-DATA, Figure 1)."
+        ),
+    ] = False,
+    ideas: Annotated[
+        Path | None, typer.Option(help="With --experts: JSONL of the rated ideas.")
+    ] = None,
+    patents: Annotated[
+        Path | None, typer.Option(help="With --experts: JSONL of their patents.")
+    ] = None,
+    trial: Annotated[
+        bool,
+        typer.Option(
+            "--trial", help="With --experts: sozo's data; no person rated it."
+        ),
+    ] = False,
+    history: Annotated[
+        list[str] | None, typer.Option(help="Of zero, diff and same (default: all).")
+    ] = None,
+    shots: Annotated[
+        list[int] | None,
+        typer.Option(help="Examples at most (default: 1 2 5 10)."),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="With --experts: only say what would be asked."),
+    ] = False,
 ) -> None:
-    """How far raters agree: people, judges, encoders.
+    """How far raters agree: people, judges, or both.
 
-    Of a file of ratings its raters, of runs the judges of the same answers; or appendix C: encoders, people and a
-    judge.
+    Of files of ratings their raters, of runs the judges of the same answers. With --experts a judge predicts each
+    rating; it has seen nothing, other experts' scores, or the expert's own.
     """
-    for field in fields(judging):
-        if not judge and getattr(judging, field.name) != field.default:
-            raise UserError(f"--{field.name.replace('_', '-')} goes with --judge")
-    grading = {
-        "--embedding-models": embedding_models,
-        "--rankings": rankings,
-        "--judge": judge,
-    }
-    grading |= {"--embedding-cache": embedding_cache}
-    of_ratings = {"--rubric": rubric, "--least": None if least == _LEAST else least}
-    of_level = {"--level": None if level == _LEVEL else level}
-    if any(
-        Path(place).is_file() or place.lower().endswith((".csv", ".jsonl"))
-        for place in places
-    ):
-        from sozo.studies.agreement.ratings import agree_ratings
+    given: dict[str, Any] = {"ideas": ideas, "patents": patents, "trial": trial}
+    given |= {"history": history, "shots": shots, "dry_run": dry_run}
+    for one in (judging, settings):
+        for field in fields(one):
+            if field.name not in ("level", "least"):
+                given[field.name] = getattr(one, field.name) != field.default
+    if not experts:
+        from sozo.studies.agreement.run import agree_raters
 
-        if len(places) > 1:
-            raise UserError(
-                f"{len(places)} places, and one is a file of ratings; give that file alone"
-            )
-        _without({**grading, "--task": task}, "runs, not with a file of ratings")
-        print_page(
-            agree_ratings(
-                Path(places[0]), output, rubric=rubric, level=level, least=least
-            )
-        )
+        if wrong := [name for name, value in given.items() if value]:
+            raise UserError(f"--{wrong[0].replace('_', '-')} goes with --experts")
+        if not places:
+            raise UserError("give files of ratings, or folders of finished runs")
+        how: dict[str, Any] = {"level": settings.level, "least": settings.least}
+        how |= {"task": task, "rubric": rubric, "key": key}
+        print_page(agree_raters(places, output, **how))
         return
-    from sozo.studies.agreement.judges import agree_judges, find_judged
+    from sozo.studies.experts.asks import asking_size
+    from sozo.studies.experts.run import judge_experts, plan_of, seeded_judges
 
-    _without(of_ratings, "a file of ratings, not with runs")
-    if not any(grading.values()) and (judged := find_judged(places, task)):
-        print_page(agree_judges(judged, output, level=level))
+    files = [Path(place) for place in places or ()], ideas, patents
+    plan = plan_of(files, trial, rubric or "pbig", history, shots, settings)
+    seeds, most = settings.judge_seeds, judging.judge_max_tokens
+    if dry_run:
+        print_lines(asking_size(plan, seeds, judging.price(), most))
         return
-    from sozo.studies.agreement.run import agree
-
-    _without(of_level, "a file of ratings or with judges of the same answers")
-    ranked: PageRun = agree(
-        places,
-        output,
-        wanted=task,
-        encoders=embedding_models or (),
-        cache=embedding_cache,
-        rankings=rankings,
-        judging=judging if judge else None,
-    )
-    print_page(ranked)
-    if ranked.stopped is not None:
+    judges = seeded_judges(judging, seeds, settings.judge_temperature)
+    run = judge_experts(plan, judges, output, judging, settings)
+    print_page(run)
+    if run.stopped is not None:
         raise typer.Exit(3)
-
-
-def _without(options: dict[str, Any], with_what: str) -> None:
-    for name, value in options.items():
-        if value:
-            raise UserError(f"{name} goes with {with_what}; leave it out")

@@ -1,286 +1,274 @@
-"""What `sozo agreement` does, without the command line: appendix C over finished runs of one task."""
+"""What `sozo agreement` does with rated answers: how far their raters agree (Tables 1 and 2 of PBIG-DATA), as a page."""
 
 import hashlib
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import pandas as pd
 
 from sozo.data.errors import UserError
-from sozo.data.progress import answers_bar
-from sozo.data.schema import part_paths
-from sozo.eval.evaluated import Evaluated, find_evaluated
-from sozo.models.judges import make_judge
-from sozo.scoring.judges.protocol import Judge, JudgeSettings
-from sozo.studies.agreement.appendix_c import (
-    MIN_MODELS,
-    Evaluations,
-    Runs,
-    appendix_c,
-    grade_answers,
-    people_table,
-    rubric_of,
-    score_table,
+from sozo.data.foreign import brief
+from sozo.data.markdown import bullets, plain
+from sozo.data.settings import hint
+from sozo.data.sheet import KINDS
+from sozo.eval.evaluated import find_evaluated, named
+from sozo.scoring.measure import DIFFERENCE, Estimate, Measure
+from sozo.scoring.numbers import SHARE, n_of
+from sozo.scoring.table import Cell
+from sozo.studies.agreement.raters import (
+    AGAIN,
+    PEOPLE,
+    WORDINGS,
+    Judges,
+    apart,
+    by_domain,
+    compared,
+    habits,
+    out_of_stage,
+    records,
 )
-from sozo.studies.agreement.page import CURVE, PEOPLE, curve_figure, to_markdown
-from sozo.studies.alike import check_alike
-from sozo.studies.pages import PageFolder, PageRun
-from sozo.studies.ratings import read_rankings
-from sozo.tasks import task_type
-from sozo.tasks.judged import JudgedTask
-from sozo.tasks.run_result import RunResult
-from sozo.tasks.task import Answer, Item, Task
+from sozo.studies.pages import PageFolder, PageRow, PageRun, page_table
+from sozo.studies.rater_agreement import LEVELS
+from sozo.studies.ratings import (
+    UNIT,
+    about_runs,
+    rated_runs,
+    read_ratings,
+    runs_of,
+)
+from sozo.studies.rubric import RatingRubric, load_rubric
 
-LEDGER, VALUES = "judgements.jsonl", "agreement.json"
+VALUES = "agreement.json"
+MOST_SCORES = 50  # on a scale: pairs of scores are counted item by item
+_SHOWN = 20  # of a list, the rest is in agreement.json
+_READ = 5  # answers on which raters differ
+ALPHA = Measure("alpha", 2)
+_ABOUT = """\
+- *Alpha* is Krippendorff's ({level}): 1 is full agreement, 0 what scores dealt at random have, below 0 systematic
+disagreement; from 0.8 on he takes data for reliable, from 0.667 on for tentative conclusions. Cite it for how reliable
+ratings are. Its interval (95%, a jackknife over answers, from 10 on) is for these raters and other answers.
+- *ICC* is ICC(2,1), the absolute agreement of single scores on a scale of equal steps, over the answers that all rated.
+Cite it where scores are averaged.
+- *Spearman* says whether two raters rank answers alike, however strict each is; of several it is the mean over pairs.
+Cite it for a judge of whom only the order counts.
+
+*Second - first* is the difference of two means on the answers that both scored; between two wordings of one judge it
+means something only beside *Asked again*, by how far a wording's mean moved when it was asked again. *Above own median*
+is the Jaccard index of the answers that each of two people rates above the median of all their scores, beside what random
+sets as large would have. Of people alpha needs {least} answers, and so do two of them. agreement.json has all four levels.
+Raters that agree can all be wrong. People beside a judge, and a judge that was asked again, count with their means.
+"""
 
 
-def agree(
+def agree_raters(
     places: Sequence[str],
     output: Path,
     *,
-    wanted: str | None = None,
-    encoders: Sequence[str] = (),
-    cache: Path | None = None,
-    rankings: Path | None = None,
-    judging: JudgeSettings | None = None,
+    task: str | None = None,
+    rubric: str | None = None,
+    key: Path | None = None,
+    level: str = "ordinal",
+    least: int = 10,
 ) -> PageRun:
-    """Rank the models of finished runs by encoders, people and a judge, and see how far these agree.
+    """Agreement of people whose ratings are files among the `places`, and of judges whose runs are folders among them.
 
-    The folder `output` gets `agreement.md`, `agreement.json`, `agreement-curve.svg` if there is a curve, and with a
-    judge `judgements.jsonl`: every grade the moment it arrives, so that the same command asks only what is missing.
-
-    `places` are as in `find_evaluated`; `wanted` None takes the only task whose answers other encoders and a judge
-    can score too; without `encoders` the runs' own scores count. The judge is asked by the task's rubric (Table 22).
+    `rubric` is the name or the file of what people rated by. The folder `output` gets `agreement.md` and
+    `agreement.json`, which holds all levels, every pair and every score out of stage.
     """
-    task, runs = _runs(find_evaluated(places), wanted)
-    items = _items(runs)
-    people, notes = ({}, []) if rankings is None else _people(rankings, runs, items)
-    encoders = list(dict.fromkeys(encoders))
-    first = next(iter(runs.values()))
-    if not encoders:
-        check_alike(
-            task.upper(),
-            list(runs.items()),
-            "name the encoders that shall score all: --embedding-models",
-        )
-    else:
-        _encoder_setting(task_type(task))
-    rubric = rubric_of(first)
-    if judging is not None and rubric is None:
-        raise UserError(
-            f"{task} has no rubric by which a judge could grade its answers; leave --judge out"
-        )
-    judge = make_judge(judging) if judging else None
-    if judging is not None:
-        judging.price()  # a price that cannot be shows before anything is loaded
-    folder = _folder(output, runs, encoders, rankings, judge)
-    if (finished := folder.finished()) and not (judging and judging.retry_unjudged):
-        return finished
-    # Encoders first: what is wrong with one shows before a judge has to be paid.
-    scored = [_scored_by(encoder, runs, cache) for encoder in encoders]
-    by_encoder = [(facts["embedding_model"], table) for table, facts in scored]
-    if not encoders:
-        own = str(first.scale.get("embedding_model", "own scores"))
-        by_encoder = [
-            (
-                own,
-                score_table(
-                    {name: run.by_item(run.main) for name, run in runs.items()}
-                ),
+    check_level(level)
+    scale = load_rubric(rubric) if rubric else None
+    ratings, judges = read_places(places, task, scale, key)
+    for criterion, n in ratings.groupby("criterion").score.nunique().items():
+        if n > MOST_SCORES:
+            raise UserError(
+                f"{places[0]}: {criterion} has {n} different scores; round them to {MOST_SCORES} or fewer"
             )
-        ]
-    folder.start({"scorers": [facts for _, facts in scored]}, {"places": list(places)})
-    graded = None
-    if judge and judging and rubric:
-        graded = grade_answers(judge, rubric, runs, judging, output / LEDGER)
-    result = appendix_c(
-        by_encoder,
-        people,
-        {f"judge {judge.name}": graded.scores} if judge and graded else {},
-    )
-    cost, stopped = (
-        (graded.to_json(), graded.judging.stopped) if graded else (None, None)
-    )
-    folder.add(VALUES, {**result.to_json(), "notes": notes, "judge": cost})
-    if curves := {row.evaluation: row.curve for row in result.compared if row.curve}:
-        folder.add(CURVE, curve_figure(curves, result.compared[0].reference))
-    if graded:
-        folder.files.append(LEDGER)
-    compared = [
-        {k: v for k, v in asdict(row).items() if k not in ("p_holm", "curve")}
-        for row in result.compared
-    ]
-    metrics = {
-        "models": len(runs),
-        "agreement": compared,
-        "judge": cost,
-        "files": folder.files,
-    }
-    return folder.publish(to_markdown(task, result, graded, notes), metrics, stopped)
-
-
-def _runs(models: Sequence[Evaluated], wanted: str | None) -> tuple[str, Runs]:
-    by_task: dict[str, dict[str, RunResult]] = {}
-    for model in models:
-        for task in dict.fromkeys(task for task, _ in model.runs):
-            if (run := model.run(task)) and (
-                task == wanted if wanted else rubric_of(run)
-            ):
-                by_task.setdefault(task, {})[model.name] = run
-    if len(by_task) > 1:
+    if not ratings.duplicated([*UNIT, "criterion"]).any():
         raise UserError(
-            f"there are runs of {', '.join(by_task)}; say which: --task NAME"
+            f"{', '.join(places)}: no answer was rated twice; give several raters or judgings of the same answers"
         )
-    task, runs = next(iter(by_task.items()), (wanted or "such", {}))
-    if len(runs) < 2:
-        needed = f"two models or more with finished {task.upper()} runs"
-        raise UserError(
-            f"a ranking needs {needed}, and there are {len(runs)}; finish more: sozo run"
-        )
-    return task, runs
-
-
-def _digest(run: RunResult) -> str:
-    """SHA-256 of what was asked, answered and said of the answers."""
-    digest = hashlib.sha256(json.dumps(run.items).encode())
-    for path in part_paths(run.folder):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-def _items(runs: Runs) -> dict[str, str]:
-    """Id -> what was asked, of all runs."""
-    items: dict[str, str] = {}
-    for run in runs.values():
-        for item, text in run.prompts.items():
-            if items.setdefault(item, text) != text:
-                other = f"its item {item!r} has another text than in the other runs"
-                raise UserError(f"{run.folder}: {other}; give runs of the same items")
-    return items
-
-
-def _scored_by(
-    encoder: str, runs: Runs, cache: Path | None
-) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The runs' answers scored with another encoder, and what a results file must say about it."""
-    kind, scores = (
-        task_type(next(iter(runs.values())).task),
-        dict[str, Mapping[str, float | None]](),
-    )
-    wanted = {
-        _encoder_setting(kind): encoder,
-        f"{kind.name}_embedding_cache": cache and str(cache),
-    }
-    task = kind(
-        kind.Settings(
-            **{
-                name: value
-                for name, value in wanted.items()
-                if name in _names(kind.Settings)
-            }
-        )
-    )
-    with answers_bar(f"scoring by {encoder}", len(runs)) as advance:
-        for name, run in runs.items():
-            items = [
-                Item(a.item, run.prompts[a.item], run.items[a.item]) for a in run.scored
-            ]
-            rows = task.score(
-                items,
-                [Answer(answer.id, answer.item, answer.text) for answer in run.scored],
-            )
-            own: dict[str, list[float]] = {}
-            for answer, row in zip(run.scored, rows, strict=True):
-                if run.main.name in row.values:
-                    own.setdefault(answer.item, []).append(row.values[run.main.name])
-            scores[name] = {item: fmean(values) for item, values in own.items()}
-            advance(1, None)
-    return score_table(scores), task.describe()
-
-
-def _encoder_setting(kind: type[Task]) -> str:
-    """The setting that names the encoder by which each answer of a task is scored alone."""
-    name = f"{kind.name}_embedding_model"
-    if (
-        name not in _names(kind.Settings)
-        or kind.in_groups()
-        or issubclass(kind, JudgedTask)
-    ):
-        raise UserError(
-            f"{kind.name} has no encoder that could be exchanged; leave --embedding-models out"
-        )
-    return name
-
-
-def _names(settings: Any) -> list[str]:
-    """The names of a dataclass' fields."""
-    return [field.name for field in fields(settings)]
-
-
-def _people(
-    path: Path, runs: Runs, items: Mapping[str, str]
-) -> tuple[Evaluations, list[str]]:
-    """People's scores of the runs' models on the runs' items, and what of the file was left out."""
-    # A place counts among all models that were ranked, those too that there is no run of.
-    table = people_table(read_rankings(path))
-    ranked, stories = list(table.index), list(table.columns)
-    models, shared = (
-        [name for name in ranked if name in runs],
-        [item for item in stories if item in items],
-    )
-    if len(models) < MIN_MODELS:
-        names = f"ranks {', '.join(ranked)}, and the runs are of {', '.join(runs)}"
-        share = f"they share {len(models)} models where {MIN_MODELS} are needed"
-        raise UserError(
-            f"{path}: {names}: {share}; name the folders as the file does: NAME=DIR"
-        )
-    if not shared:
-        example = f"stories such as {stories[0]!r}, and the runs have none of them"
-        raise UserError(f"{path}: ranks rewrites of {example}; give the runs' own ids")
-    left_out = []
-    if other := [name for name in ranked if name not in runs]:
-        left_out.append(
-            f"People ranked {len(other)} models that there is no run of: {', '.join(other)}."
-        )
-    if unranked := [name for name in runs if name not in ranked]:
-        left_out.append(
-            f"People did not rank {len(unranked)} of the models: {', '.join(unranked)}."
-        )
-    if len(shared) < len(stories):
-        left_out.append(
-            f"People ranked {len(stories) - len(shared)} stories that are not among the runs'."
-        )
-    return {PEOPLE: table.loc[models, shared]}, left_out
-
-
-def _folder(
-    output: Path,
-    runs: Runs,
-    encoders: Sequence[str],
-    rankings: Path | None,
-    judge: Judge | None,
-) -> PageFolder:
-    rubric = rubric_of(next(iter(runs.values())))
     settings = {
-        "task": "agreement",
-        "models": {name: _digest(run) for name, run in runs.items()},
-        "embedding_models": list(encoders),
-        "rankings_sha256": None
-        if rankings is None
-        else hashlib.sha256(rankings.read_bytes()).hexdigest(),
-        "judge": judge
-        and rubric
-        and {"model": judge.name, "prompt": rubric.name, **judge.parameters},
+        "task": "agreement of raters",
+        "ratings_sha256": hashlib.sha256(ratings.to_csv().encode()).hexdigest(),
+        "judges": judges,
+        "rubric": scale and [asdict(criterion) for criterion in scale.criteria],
+        "level": level,
+        "least": least,
     }
-    try:
-        return PageFolder(output, settings, "agreement", [VALUES])
-    except UserError as error:
-        if judge is None or not (output / LEDGER).is_file():
-            raise
+    folder = PageFolder(output, settings, "agreement", [VALUES])
+    if finished := folder.finished():
+        return finished
+    folder.start({}, {"places": list(places)})
+    found = compared(ratings, judges, scale, level, least)
+    violations = out_of_stage(ratings, scale) if scale else None
+    values: dict[str, Any] = {
+        "level": level,
+        "least": least,
+        "scores": len(ratings),
+        "cells": found,
+        "out_of_stage": None if violations is None else records(violations),
+        "raters": records(habits(ratings)),
+        "apart": records(apart(ratings)),
+    }
+    folder.add(VALUES, values)
+    parts = ["# How far raters agree\n", "## What was rated\n"]
+    parts.append(page_table([_counts(*part) for part in by_domain(ratings).items()]))
+    parts += [_ABOUT.format(level=level, least=least), *_sets(found, level)]
+    if violations is not None and scale:
+        parts += ["## Stages\n", *_stages(violations, len(ratings))]
+        rated = {*ratings.criterion}
+        unrated = [c.name for c in scale.criteria if c.name not in rated]
+        parts += [f"Nobody rated {', '.join(unrated)}.\n"] if unrated else []
+    parts += ["## Where raters differ most\n", bullets(_apart(ratings))]
+    raters = [
+        {
+            name.capitalize(): Cell(v, ALPHA) if isinstance(v, float) else v
+            for name, v in row.items()
+        }
+        for row in values["raters"]
+    ]
+    parts += ["## Raters\n", page_table(raters)]
+    return folder.publish("\n".join(parts), {"level": level, "cells": len(found)})
+
+
+def check_level(level: str) -> None:
+    """Raise UserError if there is no such level of measurement."""
+    if level not in LEVELS:
         raise UserError(
-            f"{error} (with a copy of its {LEDGER}, nothing is asked twice)"
-        ) from error
+            f"--level must be one of {', '.join(LEVELS)}, not {level}{hint(level, LEVELS)}"
+        )
+
+
+def read_places(
+    places: Sequence[str],
+    task: str | None,
+    rubric: RatingRubric | None,
+    key: Path | None,
+) -> tuple[pd.DataFrame, Judges]:
+    """The ratings of files, and of runs in folders (DIR, NAME=DIR) what judges gave, each judging called by its place."""
+    files = [Path(place) for place in places if is_file(place)]
+    folders = [place for place in places if not is_file(place)]
+    people = read_ratings(files, rubric, key) if files else pd.DataFrame()
+    tables, judges = list[pd.DataFrame](), dict[str, Any]()
+    for place in folders:
+        name, path = named(place)
+        rated, own = rated_runs(runs_of(find_evaluated([path]), task))
+        called = dict.fromkeys(own, name or place)
+        if len(own) > 1 or len(folders) == 1:
+            called = {judge: f"{name} {judge}" if name else judge for judge in own}
+        if twice := judges.keys() & called.values():
+            raise UserError(
+                f"{twice.pop()} comes twice; name each folder once: NAME=DIR"
+            )
+        judges |= {called[judge]: settings for judge, settings in own.items()}
+        tables.append(rated.assign(rater=rated.rater.map(called), domain=""))
+    if not tables:
+        return people, judges
+    judged = pd.concat(tables, ignore_index=True).dropna(subset="score")
+    other = judged[judged.text != judged.groupby(UNIT).text.transform("first")]
+    for row in other.itertuples():
+        raise UserError(
+            f"{row.where}: the answer {row.answer} of {row.system} has another text than before; give the same answers"
+        )
+    if files:
+        people = about_runs(people, judged)[0].assign(domain="")
+    return pd.concat([people, judged], ignore_index=True), judges
+
+
+def is_file(place: str) -> bool:
+    """Whether a place is a file of ratings, and no folder of runs."""
+    path = Path(place)
+    return path.is_file() or path.suffix.lower() in (*KINDS, ".jsonl")
+
+
+def _sets(found: Sequence[Mapping[str, Any]], level: str) -> Iterator[str]:
+    """A table for each set of raters, and of a judge's wordings how far they are apart beside asking again."""
+    tables: dict[str, list[PageRow]] = {}
+    again: dict[str, float] = {}
+    quoted = []
+    for row in found:
+        criterion, what, between = row["criterion"], row["what"], row["between"]
+        known, pairs = row["alphas"][level], row["pairs"]
+        gap, without = pairs["difference"], row["without"]
+        ends = known["alpha"], known["low"], known["high"]
+        icc = [row["icc"][end] for end in ("value", "low", "high")]
+        shown: dict[str, Any] = {
+            "Criterion": criterion + (f" without {without}" if without else ""),
+            "Domain": row["domain"] or None,
+            "Raters": ", ".join(between) if len(between) == 2 else len(between),
+            "Alpha": Cell(Estimate(*ends), ALPHA),
+            "ICC": Cell(Estimate(*icc), ALPHA),
+            "Spearman": Cell(pairs["spearman"], ALPHA),
+            "Same score": Cell(pairs["exact"], SHARE),
+            "At most 1 apart": Cell(pairs["within_one"], SHARE),
+            "Answers": known["units"],
+            "Scores": known["scores"],
+            "Why not": known["reason"] or "",
+        }
+        if what == PEOPLE or what.endswith("judge"):
+            who = (
+                f"{known['raters']} {what}" if what == PEOPLE else " and ".join(between)
+            )
+            numbers = f"alpha ({level}) = {shown['Alpha'].line}, ICC(2,1) = {shown['ICC'].line}"
+            name = f"{shown['Criterion']} {row['domain']}".strip()
+            quoted.append(
+                f"{plain(f'{name}: {who}')}, {known['units']} answers, {numbers}."
+            )
+        if len(between) == 2:
+            shown["Second - first"] = Cell(gap, ALPHA, DIFFERENCE)
+        elif what == PEOPLE:
+            shown["Above own median"] = Cell(pairs["jaccard"], ALPHA)
+            shown["By chance"] = Cell(pairs["by_chance"], ALPHA)
+        if what == AGAIN:
+            again[criterion] = max(pairs["apart"] or 0, again.get(criterion, 0))
+        if what == WORDINGS:
+            shown["Asked again"] = Cell(again.get(criterion), ALPHA)
+        title = what if what not in (AGAIN, WORDINGS) else f"{what}: {between[0]}"
+        tables.setdefault(title, []).append(shown)
+    yield "To cite:\n\n" + bullets(quoted) if quoted else ""
+    for title, rows in tables.items():
+        every = dict.fromkeys(heading for row in rows for heading in row)
+        filled = [{heading: row.get(heading) for heading in every} for row in rows]
+        yield from (f"## {plain(title[:1].upper() + title[1:])}\n", page_table(filled))
+
+
+def _counts(domain: str, ratings: pd.DataFrame) -> PageRow:
+    answers = len(ratings.drop_duplicates(UNIT))
+    return {
+        "Domain": domain or None,
+        "Raters": ratings.rater.nunique(),
+        "Patents": ratings.patent[ratings.patent != ""].nunique() or None,
+        "Answers": answers,
+        "Scores": len(ratings),
+        "Scores per answer": Cell(len(ratings) / answers, Measure("each", 1)),
+    }
+
+
+def _stages(violations: pd.DataFrame, scores: int) -> Iterator[str]:
+    if violations.empty:
+        yield "Every score keeps to the rubric's stages and groups.\n"
+        return
+    yield f"{n_of(len(violations), scores)} scores do not keep to the rubric's stages or groups. All count above.\n"
+    counts = violations.value_counts(["criterion", "why"], sort=False)
+    names = ("Criterion", "Why")
+    yield page_table(
+        [dict(zip(names, key, strict=True), Scores=n) for key, n in counts.items()]
+    )
+    yield "Each of them is in agreement.json.\n"
+
+
+def _apart(ratings: pd.DataFrame) -> Iterator[str]:
+    """The answers to read, each with what every rater gave."""
+    for answer in apart(ratings).head(_READ).itertuples():
+        of = (ratings[UNIT] == [getattr(answer, name) for name in UNIT]).all(axis=1)
+        own = ratings[of]
+        scores = "; ".join(
+            f"{criterion}: "
+            + ", ".join(f"{row.rater} {row.score:g}" for row in part.itertuples())
+            for criterion, part in own.groupby("criterion", sort=False)
+        )
+        name = " ".join(filter(None, (answer.system, answer.item, answer.answer)))
+        text = brief(" ".join(own.text.max().split()), 300)
+        yield plain(f"{name} ({scores}) {text}")

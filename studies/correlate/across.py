@@ -1,113 +1,38 @@
 """Correlations between tasks across models: Tables 9 and 10 (paper, sections 4.3.2 to 4.3.4), and all other pairs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from itertools import combinations
 from typing import Any
 
 from sozo.data.published import CORRELATIONS
 from sozo.eval.evaluated import Evaluated
-from sozo.scoring.measure import Estimate, Measure
-from sozo.scoring.table import Cell
-from sozo.studies.alike import check_alike
-from sozo.studies.correlate.people import (
-    PEOPLE,
-    CorrelationCell,
-    complete_table,
-    grid_of,
-)
-from sozo.studies.correlation import correlate_models
+from sozo.scoring.measure import Measure
+from sozo.studies.correlate.people import ALL_TASKS, completed
+from sozo.studies.correlation import check_alike, correlate_models
 from sozo.tasks import task_types
-from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
 
 ENOUGH = 3  # models, for a correlation
-_MEAN = Measure("mean")
+Means = Mapping[str, Mapping[tuple[str, str], float | None]]  # of a task, by model
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRow:
-    """One model's scores."""
+def grid_of(task: type[Task]) -> dict[tuple[str, str], Measure]:
+    """The cells that are correlated one by one, by kind of item and criterion: the paper's Tables 8 to 10, row by row.
 
-    model: str
-    scores: Mapping[
-        str, Cell | None
-    ]  # task -> its first measure's mean, with n of N; None without a finished run
-    grids: Mapping[
-        str, Mapping[tuple[str, str], float | None]
-    ]  # task with a grid -> cell -> mean; {} without a run
-
-    def mean(
-        self, task: type[Task], cell: tuple[str, str] | None = None
-    ) -> float | None:
-        """A task's score, or that in a cell of its grid; the model has a finished run of it."""
-        if cell is not None:
-            return self.grids[task.name][cell]
-        score = self.scores[task.name]
-        return None if score is None else score.estimate.value
-
-    def to_json(self) -> dict[str, Any]:
-        """For a results file."""
-        values: dict[str, Any] = {"model": self.model}
-        # A task with a grid after the others, and its cells after it.
-        for task, score in sorted(
-            self.scores.items(), key=lambda item: item[0] in self.grids
-        ):
-            values[task] = score and {
-                "value": score.value,
-                "n": score.estimate.n,
-                "of": score.of,
-            }
-        for task, grid in self.grids.items():
-            values[f"{task}_cells"] = [
-                {"task": kind, "criterion": name, "mean": m}
-                for (kind, name), m in grid.items()
-            ]
-        return values
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two tasks across models, or a task's judge and people across answers."""
-
-    first: str  # a task; if one of the two has a grid, this one has
-    second: str  # another task, of which the first measure counts, or `people`
-    models: int = 0  # how many have both
-    # For each of the first one's grid, or one of the first measures without a grid; None below `ENOUGH` models, or
-    # without ratings.
-    cells: tuple[CorrelationCell, ...] | None = None
-
-    @property
-    def title(self) -> str:
-        """The two for people."""
-        if self.second == PEOPLE:
-            return f"{self.first.upper()}'s judge and people"
-        return f"{self.first.upper()} and {self.second.upper()}"
-
-    @property
-    def table(self) -> str:
-        """The paper's table; empty if it is none."""
-        return CORRELATIONS.get((self.first, self.second), "")
-
-    @property
-    def key(self) -> str:
-        """In results files."""
-        return self.table.lower().replace(" ", "_") or f"{self.first}_{self.second}"
-
-    @property
-    def has_grid(self) -> bool:
-        """Whether it has a table of cells."""
-        return bool(grid_of(task_types()[self.first]))
-
-
-def _means(
-    grid: Mapping[tuple[str, str], Measure], run: RunResult | None
-) -> dict[tuple[str, str], float | None]:
-    return (
-        {cell: run.estimate(measure).value for cell, measure in grid.items()}
-        if run
-        else {}
-    )
+    They are of a task with measures of single kinds of items; the last one is the task's score.
+    """
+    known = {measure.name: measure for measure in task.measures}
+    kinds = list(dict.fromkeys(m.kinds[0] for m in task.measures if len(m.kinds) == 1))
+    mean, *criteria = (measure.short for measure in task.measures if not measure.kinds)
+    grid: dict[tuple[str, str], Measure] = {}
+    for kind in (*kinds, ALL_TASKS) if kinds else ():
+        parts = [task.name] if kind == ALL_TASKS else [task.name, kind]
+        grid |= {(kind, name): known["/".join((*parts, name))] for name in criteria}
+        grid[kind, mean] = (
+            known["/".join(parts)] if kind != ALL_TASKS else task.measures[0]
+        )
+    return grid
 
 
 def correlated_tasks(models: Sequence[Evaluated]) -> list[type[Task]]:
@@ -121,114 +46,80 @@ def correlated_tasks(models: Sequence[Evaluated]) -> list[type[Task]]:
     return sorted(tasks, key=lambda task: not grid_of(task))
 
 
-def model_rows(models: Sequence[Evaluated]) -> tuple[ModelRow, ...]:
-    """A row for each model with runs of two tasks or more; the others have nothing to correlate."""
-    tasks, kept = correlated_tasks(models), _with_two(models)
-    for task in reversed(tasks):
-        check_task_alike(task, kept)
-    rows = []
-    for model in kept:
-        runs = {task.name: model.run(task.name) for task in tasks}
-        grids = {
-            t.name: _means(grid, runs[t.name]) for t in tasks if (grid := grid_of(t))
-        }
-        scores = {
-            name: _score(run, grids.get(name, {})) if run else None
-            for name, run in runs.items()
-        }
-        rows.append(ModelRow(model.name, scores, grids))
-    return tuple(rows)
+def task_means(task: type[Task], models: Sequence[Evaluated]) -> Means:
+    """The means of a task's cells, of models with a run of it; UserError where these are on different scales."""
+    runs = {model.name: run for model in models if (run := model.run(task.name))}
+    remedy = "score one of them again as the other, or leave it out"
+    check_alike(task.name.upper(), [*runs.items()], remedy)
+    grid = grid_of(task) or {("", ""): task.measures[0]}
+    return {
+        name: {cell: run.estimate(measure).value for cell, measure in grid.items()}
+        for name, run in runs.items()
+    }
 
 
-def _score(run: RunResult, grid: Mapping[tuple[str, str], float | None]) -> Cell:
-    if not grid:
-        mean, n, of = (
-            run.metrics["measures"][run.main.name][key] for key in ("value", "n", "of")
-        )
-    else:
-        # Its n of N is of answers elsewhere; here models are compared over items.
-        values = run.by_item(run.main).values()
-        mean, n, of = (
-            list(grid.values())[-1],
-            sum(value is not None for value in values),
-            len(run.prompts),
-        )
-    return Cell(Estimate(mean, n=n), _MEAN, of=of)
-
-
-def check_task_alike(task: type[Task], models: Sequence[Evaluated]) -> None:
-    """Refuse models whose scores in a task are on different scales."""
-    runs = [(model.name, run) for model in models if (run := model.run(task.name))]
-    check_alike(
-        task.name.upper(), runs, "score one of them again as the other, or leave it out"
-    )
-
-
-def scales(models: Sequence[Evaluated]) -> list[str]:
-    """What the scores of runs that are alike rest on, a sentence for each task, to stand beside them."""
-    models = (
-        _with_two(models) or models
-    )  # without any, only the judge and people are compared
-    sentences = []
-    for task in correlated_tasks(models):
-        runs = [run for model in models if (run := model.run(task.name))]
-        if runs:
-            scale = runs[0].scale | runs[0].scale.get("judge", {})
-            named = [
-                f"{name} {value}"
-                for name, value in scale.items()
-                if isinstance(value, str)
+def model_scores(model: Evaluated, means: Mapping[str, Means]) -> dict[str, Any]:
+    """A model's score in each task with n of N, None without a run, and the means of the cells of tasks with a grid."""
+    values: dict[str, Any] = {"model": model.name}
+    for task in means:
+        values[task], run = None, model.run(task)
+        if run and not grid_of(task_types()[task]):
+            known = run.metrics["measures"][run.main.name]
+            values[task] = {name: known[name] for name in ("value", "n", "of")}
+        elif run:  # its own n is of answers, and here models are compared over items
+            n = sum(value is not None for value in run.by_item(run.main).values())
+            value = run.estimate(run.main).value
+            values[task] = {"value": value, "n": n, "of": len(run.prompts)}
+    for task in means:
+        if grid_of(task_types()[task]):
+            values[f"{task}_cells"] = [
+                {"task": kind, "criterion": name, "mean": mean}
+                for (kind, name), mean in means[task].get(model.name, {}).items()
             ]
-            said = (
-                *runs[0].other_items(),
-                *(pair for pair in named if "sha256" not in pair),
-            )
+    return values
+
+
+def scales(tasks: Sequence[type[Task]], models: Sequence[Evaluated]) -> list[str]:
+    """What the scores of runs that are alike rest on, a sentence for each task, to stand beside them."""
+    sentences = []
+    for task in tasks:
+        run = next((run for model in models if (run := model.run(task.name))), None)
+        if run:
+            scale = run.scale | run.scale.get("judge", {})
+            named = [f"{k} {v}" for k, v in scale.items() if isinstance(v, str)]
+            said = *run.other_items(), *(one for one in named if "sha256" not in one)
             sentences.append(f"{task.name.upper()}: {', '.join(said)}.")
     return sentences
 
 
-def _with_two(models: Sequence[Evaluated]) -> list[Evaluated]:
-    return [model for model in models if len({task for task, _ in model.runs}) > 1]
-
-
 def across_models(
-    rows: Sequence[ModelRow],
-    tasks: Sequence[type[Task]],
-    families: Mapping[str, str] | None = None,
-) -> tuple[Pair, ...]:
+    means: Mapping[str, Means], families: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
     """Every pair of tasks that the papers correlate or that a model has both of, with what the models allow.
 
-    `families` are those of the models, if they are known. A model counts where it has both tasks, so random nouns do
-    not. Tasks with a grid come first (`correlated_tasks`).
+    `means` are of tasks in the order of `correlated_tasks`. A model counts where it has both, so random nouns do not.
+    `families` are those of the models, if they are known. A pair of too few models has no cells.
     """
     pairs = []
-    for first, second in combinations(tasks, 2):
-        rows_of_both = [
-            row for row in rows if row.scores[first.name] and row.scores[second.name]
-        ]
-        if rows_of_both or (first.name, second.name) in CORRELATIONS:
-            enough = len(rows_of_both) >= ENOUGH
-            cells = _cells(first, second, rows_of_both, families) if enough else None
-            pairs.append(Pair(first.name, second.name, len(rows_of_both), cells))
-    return tuple(pairs)
-
-
-def _cells(
-    first: type[Task],
-    second: type[Task],
-    rows: Sequence[ModelRow],
-    families: Mapping[str, str] | None,
-) -> tuple[CorrelationCell, ...]:
-    # A run can be finished and have no mean: it has no pair in any cell.
-    means = {row.model: mean for row in rows if (mean := row.mean(second)) is not None}
-    cells = []
-    for cell in grid_of(first) or (None,):
-        column = {row.model: row.mean(first, cell) for row in rows}
-        cells.append(
-            CorrelationCell(
-                *(cell or ("", "")),
-                correlate_models(column, means, families),
-                len(means),
-            )
+    for first, second in combinations(means, 2):
+        ours, theirs = means[first], means[second]
+        both = [model for model in ours if model in theirs]
+        table = CORRELATIONS.get((first, second))
+        if table is None and not both:
+            continue
+        title = f"{first.upper()} and {second.upper()}"
+        key = table.lower().replace(" ", "_") if table else f"{first}_{second}"
+        pair = {"title": title, "table": table, "key": key, "models": len(both)}
+        cells = []
+        score = {model: [*theirs[model].values()][-1] for model in both}
+        known = sum(value is not None for value in score.values())
+        for kind, criterion in grid_of(task_types()[first]) or [("", "")]:
+            column = {model: ours[model][kind, criterion] for model in both}
+            found = correlate_models(column, score, families)
+            names = {"task": kind, "criterion": criterion, "of": known}
+            cells.append(names | asdict(found))
+        enough = len(both) >= ENOUGH
+        pairs.append(
+            pair | {"cells": completed(cells, first, second) if enough else None}
         )
-    return complete_table(cells, first.name, second.name)
+    return pairs

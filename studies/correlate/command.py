@@ -1,10 +1,13 @@
 """`sozo correlate`."""
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from sozo.data.errors import UserError
+from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.studies.pages import print_page
 
 
@@ -17,23 +20,59 @@ def correlate(
             help="Folders of finished runs, however deep: DIR, or NAME=DIR.",
         ),
     ],
+    judging: JudgeSettings,
     ratings: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
-            help="JSONL or CSV of people's ratings (model, item, criterion, rater, score): adds Table 8."
+            help="People's scores or rankings of the answers (JSONL, CSV, Excel): adds Table 8, or 23 and 24."
         ),
+    ] = None,
+    key: Annotated[
+        Path | None,
+        typer.Option(help="What the blind answers of sozo answers --for-raters are."),
     ] = None,
     families: Annotated[
         Path | None,
         typer.Option(
-            help="JSONL or CSV (model, family): models of one family are not drawn one by one."
+            help="A table (model, family): models of one family are not drawn one by one."
         ),
     ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(help="Whose answers were rated (default: the judged one)."),
+    ] = None,
+    embedding_models: Annotated[
+        list[str] | None,
+        typer.Option(help="Encoders to score its answers with (default: the runs')."),
+    ] = None,
+    embedding_cache: Annotated[
+        Path | None, typer.Option(help="Folder of a disk cache of their vectors.")
+    ] = None,
+    judge: Annotated[
+        bool,
+        typer.Option("--judge", help="Have a judge grade its answers too (Table 22)."),
+    ] = False,
 ) -> None:
-    """Correlate tasks over models, and a judge with people.
+    """Correlate tasks over models, and people, judges and encoders over answers.
 
-    As the paper does in Tables 9 and 10, and in Table 8.
+    As the paper does in Tables 9 and 10, in Table 8, and in appendix C.
     """
     from sozo.studies.correlate.run import correlate_runs
 
-    print_page(correlate_runs(runs, output, ratings=ratings, families=families))
+    for field in fields(judging):
+        if not judge and getattr(judging, field.name) != field.default:
+            raise UserError(f"--{field.name.replace('_', '-')} goes with --judge")
+    run = correlate_runs(
+        runs,
+        output,
+        ratings=ratings or (),
+        key=key,
+        families=families,
+        task=task,
+        embedding_models=embedding_models or (),
+        embedding_cache=embedding_cache,
+        judging=judging if judge else None,
+    )
+    print_page(run)
+    if run.stopped is not None:
+        raise typer.Exit(3)

@@ -1,269 +1,183 @@
-"""People's ratings of answers against the judge's (Table 8), and the cells of every table of correlations."""
+"""Two raters of the same answers: r over systems, over answers and within systems, by questions (Tables 8, 23, 24, Figure 1)."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from sozo.data.errors import UserError
-from sozo.data.published import CORRELATIONS, correlations
-from sozo.eval.evaluated import Evaluated
-from sozo.eval.report.labels import labels
-from sozo.scoring.measure import Measure
+from sozo.data.markdown import plain
+from sozo.data.published import correlations, load_text
+from sozo.scoring.embeddings.prompts import split_prompt
 from sozo.scoring.statistics import holm
-from sozo.studies.correlation import Correlation, pearson
-from sozo.studies.ratings import Rating, read_ratings
-from sozo.tasks import task_types
-from sozo.tasks.run_result import ScoredAnswer
-from sozo.tasks.task import Task
+from sozo.studies.correlation import OVER, WITHIN, by_systems, pearson
+from sozo.studies.ratings import UNIT
 
 PEOPLE, ALL_TASKS, MEAN = "people", "All", "mean"
-KIND = "kind of item"  # a column beside the criteria
-# Fisher's interval covers 28% to 85% there, one with clusters by model and by question 91% to 99.7%.
-_CLUSTERED = "answers share models or questions: neither interval nor p-value"
+DRAWS, SEED = 1000, 0  # of Figure 1
+HIGH = 0.5  # a correlation that invites to trust a judge
+_ANSWERS = "over answers"
+_PAPER_NAMES = {"openai:text-embedding-3-large": "OpenAI text-embedding-3-large"}
+Cells = list[dict[str, Any]]
 
 
-@dataclass(slots=True)
-class CorrelationCell:
-    """One cell of a table of correlations."""
-
-    task: str  # kind of item, or `All`
-    criterion: str  # criterion, or `mean` of them: of answers that both rated on every one of them
-    correlation: Correlation  # over the pairs that both sides have
-    of: int  # pairs that there could be; some may lack a score
-    p_holm: float | None = (
-        None  # its p-value corrected for the number of the table's cells; None where it has none
+def scores_of(ratings: pd.DataFrame) -> pd.DataFrame:
+    """A rater's scores, or several raters' mean scores: a row for each unit, a column for each criterion."""
+    return ratings.pivot_table(
+        index=UNIT, columns="criterion", values="score", sort=False
     )
-    paper: float | None = None  # the paper's correlation in this cell
-
-    def to_json(self) -> dict[str, Any]:
-        """For a results file."""
-        values = {
-            "task": self.task,
-            "criterion": self.criterion,
-            **asdict(self.correlation),
-        }
-        return values | {"p_holm": self.p_holm, "of": self.of, "paper": self.paper}
 
 
-def complete_table(
-    cells: Sequence[CorrelationCell], first: str, second: str
-) -> tuple[CorrelationCell, ...]:
-    """The cells of a table of two tasks, their p-values corrected together, beside the paper's."""
-    paper: dict[tuple[str, str], float] = {}
-    for row in correlations(first, second):
-        paper[row.get("task", "").lower(), row.get("criterion", "")] = float(
-            row["pearson"]
-        )
-    for cell, p_holm in zip(
-        cells, holm([cell.correlation.p for cell in cells]), strict=True
-    ):
-        cell.p_holm, cell.paper = p_holm, paper.get((cell.task.lower(), cell.criterion))
-    return tuple(cells)
+def compare(
+    ours: pd.DataFrame, theirs: pd.DataFrame, kinds: Mapping[Any, str], task: str = ""
+) -> Cells:
+    """Correlations of two raters' `scores_of` the same answers, by kind of item and criterion, `All` and `mean` last.
 
-
-def grid_of(task: type[Task]) -> dict[tuple[str, str], Measure]:
-    """The cells that are correlated one by one, by kind of item and criterion: the paper's Tables 8 to 10, row by row.
-
-    They are of a task with measures of single kinds of items; the last one is the task's score.
+    The paper's r is that of people with the judge of `task`. A criterion of each is compared whatever it is called. A
+    mean is of all criteria, or there is none. `kinds` are those of the units, in order. Where each answer is of a model
+    or a question of its own, r over answers has the interval of independent pairs, else that over questions.
     """
-    known = {measure.name: measure for measure in task.measures}
-    kinds = list(dict.fromkeys(m.kinds[0] for m in task.measures if len(m.kinds) == 1))
-    mean, *criteria = (measure.short for measure in task.measures if not measure.kinds)
-    grid: dict[tuple[str, str], Measure] = {}
-    for kind in (*kinds, ALL_TASKS) if kinds else ():
-        parts = [task.name] if kind == ALL_TASKS else [task.name, kind]
-        grid |= {(kind, name): known["/".join((*parts, name))] for name in criteria}
-        grid[kind, mean] = (
-            known["/".join(parts)] if kind != ALL_TASKS else task.measures[0]
-        )
-    return grid
-
-
-def rated_task() -> type[Task]:
-    """The task whose answers people rate by the criteria of its grid."""
-    return next(
-        task for task in task_types().values() if (task.name, PEOPLE) in CORRELATIONS
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class People:
-    """People's ratings of answers in finished runs, and what the judge gave these answers."""
-
-    ratings: tuple[
-        Rating, ...
-    ]  # those that are about an answer of a run; criteria in English, items as in `judged`
-    judged: pd.DataFrame  # see `judge_human_correlations`
-    left_out: dict[str, int]  # why ratings of the file are not among them -> how many
-
-    @property
-    def raters(self) -> int:
-        """How many people rated."""
-        return len({rating.rater for rating in self.ratings})
-
-    def table8(self) -> tuple[CorrelationCell, ...]:
-        """Judge and people over answers, by those kinds of item and criteria that were rated (paper, section 4.3.1)."""
-        table = complete_table(
-            judge_human_correlations(self.ratings, self.judged),
-            rated_task().name,
-            PEOPLE,
-        )
-        if {rating.criterion for rating in self.ratings} != {*self.judged.columns} - {
-            KIND
-        }:
-            for cell in table:
-                cell.paper = (
-                    None if cell.criterion == MEAN else cell.paper
-                )  # the paper's mean is that of all criteria
-        return table
-
-
-def judge_human_correlations(
-    ratings: Iterable[Rating], judged: pd.DataFrame
-) -> list[CorrelationCell]:
-    """Pearson correlation of judge and people over answers for each kind of item and criterion (paper, section 4.3.1).
-
-    A person's score of an answer is the mean over its raters. Where answers share models or questions, r has neither
-    interval nor p-value: they are no independent draws, and the models too few for clusters. Cells come in the order of
-    `judged`, `mean` and `All` last, `All` over the answers of all kinds.
-
-    `judged` has a row for each answer, its index the answer's (model, item), with its `KIND` and the judge's score by
-    each criterion, NaN where it gave none.
-
-    >>> index = pd.MultiIndex.from_tuples([(model, "q1") for model in "abc"])
-    >>> judged = pd.DataFrame({KIND: "Unusual Uses", "流暢性": [2.0, 3.0, 4.0]}, index)
-    >>> people = [Rating(model, "q1", "流暢性", "A", score) for model, score in (("a", 1), ("b", 3), ("c", 5))]
-    >>> cell = judge_human_correlations(people, judged)[0]
-    >>> cell.task, cell.criterion, round(cell.correlation.r, 6), cell.correlation.n, cell.of
-    ('Unusual Uses', '流暢性', 1.0, 3, 3)
-    """
-    people = pd.DataFrame(ratings).pivot_table(
-        index=["model", "item"], columns="criterion", values="score"
-    )
-    criteria = [name for name in judged.columns if name in people.columns]
-    judged = judged.loc[[answer for answer in judged.index if answer in people.index]]
-    judge, people = judged[criteria], people.loc[judged.index, criteria]
-    # A mean is of all criteria, or there is none.
-    judge, people = (
-        scores.assign(**{MEAN: scores.mean(axis="columns", skipna=False)})
-        for scores in (judge, people)
-    )
-    cells = []
-    for kind in [*judged[KIND].unique(), ALL_TASKS]:
-        of_kind = people if kind == ALL_TASKS else people[judged[KIND] == kind]
-        for criterion in [*criteria, MEAN]:
-            rated = of_kind[criterion].dropna()
-            scores = judge.loc[rated.index, criterion].dropna()
-            correlation = pearson(scores, rated[scores.index], unit="answers")
-            if correlation.r is not None and _clustered(scores.index):
-                correlation = replace(
-                    correlation,
-                    p=None,
-                    low=None,
-                    high=None,
-                    reason=_CLUSTERED,
-                    note=None,
-                )
-            cells.append(CorrelationCell(kind, criterion, correlation, len(rated)))
+    names = [name for name in theirs if name in ours]
+    if ours.shape[1] == theirs.shape[1] == 1:
+        names = [*theirs]
+        ours = ours.set_axis(names, axis="columns")
+    units = [unit for unit in kinds if unit in ours.index]
+    both = [side.reindex(units)[names] for side in (ours, theirs)]
+    if len(names) > 1:
+        both = [s.assign(**{MEAN: s.mean(axis="columns", skipna=False)}) for s in both]
+    of_kinds = pd.Series([kinds[unit] for unit in units], dtype=object)
+    cells: Cells = []
+    for kind in (*of_kinds[of_kinds != ""].unique(), ALL_TASKS):
+        here = (of_kinds == kind).to_numpy() | (kind == ALL_TASKS)
+        for criterion in both[0]:
+            people, judge = (side[criterion][here] for side in both)
+            rated = people.dropna().index
+            common = judge[rated].dropna().index
+            systems, items = (common.get_level_values(name) for name in UNIT[:2])
+            sides = judge[common].to_numpy(), people[common].to_numpy()
+            ways = by_systems(*sides, systems, items)
+            shared = any(1 < of.nunique() < len(common) for of in (systems, items))
+            if not shared:
+                ways[_ANSWERS] = pearson(*sides, unit="answers")
+            names_of = {"task": kind, "criterion": criterion}
+            cell = names_of | asdict(ways.pop(_ANSWERS)) | {"of": len(rated)}
+            cells.append(cell | {name: asdict(way) for name, way in ways.items()})
+    completed(cells, task, PEOPLE)
+    for cell in cells if len(names) < theirs.shape[1] else ():
+        if cell["criterion"] == MEAN:  # the paper's is that of all criteria
+            cell["paper"] = None
     return cells
 
 
-def _clustered(answers: Iterable[tuple[str, str]]) -> bool:
-    """Whether some of several models, or of several questions, have more than one of the answers (model, item)."""
-    names = pd.DataFrame(
-        [(model, item.rpartition("#")[0] or item) for model, item in answers]
-    )
-    return any(1 < count < len(names) for count in names.nunique())
-
-
-def read_people(path: Path, models: Sequence[Evaluated]) -> People:
-    """The ratings of a file (1 to 5, `sozo.studies.ratings.read_ratings`) that are about answers which a judge scored.
-
-    `model` is a model's name as the runs have it, `item` the question's id (where a model gave it several answers, the
-    answer's id, such as `12-0`) and `criterion` `fluency` or 流暢性, and so on.
-    """
-    task = rated_task()
-    kinds, criteria = (
-        list(dict.fromkeys(names)) for names in zip(*grid_of(task), strict=True)
-    )
-    criteria.remove(MEAN)
-    criterion_of = {
-        name.casefold(): key
-        for key in criteria
-        for name in (key, *labels().get(key, ()))
+def completed(cells: Cells, first: str = "", second: str = "") -> Cells:
+    """The cells with their p-values corrected together, and the paper's r of two tasks, or of a task and people."""
+    paper = {
+        (row.get("task", "").lower(), row.get("criterion", "")): float(row["pearson"])
+        for row in correlations(first, second)
     }
-    answers = {
-        model.name: list(run.answers())
-        for model in models
-        if (run := model.run(task.name))
-    }
-    rows = {}
-    for model, of_model in answers.items():
-        for answer in of_model:
-            scores = {
-                name: answer.values.get(f"{task.name}/{name}") for name in criteria
-            }
-            rows[model, _item(answer)] = {KIND: answer.group, **scores}
-    ids = {model: _by_name(of_model) for model, of_model in answers.items()}
-    kept: dict[tuple[str, str, str, str], Rating] = {}
-    left_out: Counter[str] = Counter()
-    for rating in read_ratings(path):
-        name = criterion_of.get(rating.criterion.strip().casefold())
-        by_name, several = ids.get(rating.model, ({}, {}))
-        about = by_name.get(rating.item)
-        if about is None and rating.item in several:
-            question = f"{rating.model}'s question {rating.item!r}, which has {len(several[rating.item])} answers"
-            example = several[rating.item][0].id
-            raise UserError(
-                f"{path}: rates {question}; give the answer's id as item, such as {example!r}"
-            )
-        if rating.model not in answers:
-            left_out[f"no {task.name.upper()} run of the model {rating.model}"] += 1
-        elif name is None:
-            left_out[f"no criterion {rating.criterion}"] += 1
-        elif about is None:
-            left_out[f"no answer {rating.item} of {rating.model}"] += 1
-        else:
-            key = (rating.model, _item(about), name, rating.rater)
-            if key in kept:
-                twice = f"the rater {rating.rater!r} rates {name} of {rating.model}'s {rating.item!r} twice"
-                raise UserError(f"{path}: {twice}, under two names; keep one")
-            kept[key] = Rating(*key, rating.score)
-    if not kept:
-        why, most = left_out.most_common(1)[0]
-        reason = f"{most} of {left_out.total()}: {why}; the runs are of {', '.join(answers) or 'no model'}"
-        raise UserError(
-            f"{path}: no rating is about an answer of these runs ({reason})"
+    corrected = holm([cell["p"] for cell in cells])
+    for cell, p_holm in zip(cells, corrected, strict=True):
+        known = paper.get((cell["task"].lower(), cell["criterion"]))
+        cell |= {"p_holm": p_holm, "paper": known}
+    return cells
+
+
+def verdicts(cells: Cells) -> Iterable[str]:
+    """Where two raters agree on systems, over all kinds of items, and are not shown to agree on the answers of one."""
+    for cell in cells:
+        if cell["task"] != ALL_TASKS:
+            continue
+        over, within = cell[OVER], cell[WITHIN]
+        high = max((cell, over), key=lambda way: way["r"] or -1)
+        if (
+            (high["r"] or 0) < HIGH
+            or within["r"] is None
+            or (within["low"] or 0) > 0
+            or within["r"] >= high["r"]
+        ):
+            continue
+        ends = (
+            f" [{within['low']:.2f}, {within['high']:.2f}]"
+            if within["low"] is not None
+            else ""
         )
-    judged = pd.DataFrame.from_dict(rows, orient="index").astype(
-        dict.fromkeys(criteria, float)
+        name = plain(f"{cell['task']}, {cell['criterion']}")
+        yield (
+            f"{name}: r is {high['r']:.2f} {'over systems' if high is over else 'over answers'} and "
+            f"{within['r']:.2f}{ends} within systems. They agree on which system is better; that they agree on which of "
+            "one system's answers is better is not shown. Cite the second number where single answers are judged."
+        )
+
+
+def printed(rater: str) -> float | None:
+    """The r with people that the paper prints of an encoder; it says nothing of prompts."""
+    rows = load_text("sat_embedding_human_correlation")
+    known = {row["embedding_model"]: float(row["pearson"]) for row in rows}
+    return known.get(_PAPER_NAMES.get(rater, split_prompt(rater)[0]))
+
+
+def places_of(by_rater: Mapping[str, pd.DataFrame]) -> list[dict[str, Any]]:
+    """Table 23: each system's mean, questions with a score and place by every rater, in the first one's order.
+
+    Equal means share the better place; without a score there is neither.
+    """
+    by_item = {
+        rater: scores.mean(axis="columns").groupby(["system", "item"]).mean()
+        for rater, scores in by_rater.items()
+    }
+    groups = {
+        rater: one.groupby("system", sort=False) for rater, one in by_item.items()
+    }
+    means = pd.DataFrame({rater: group.mean() for rater, group in groups.items()})
+    # Means that differ by no more than the order of a sum are equal.
+    ranks = means.round(12).rank(ascending=False, method="min")
+    rows = []
+    for system in ranks.sort_values(ranks.columns[0], kind="stable").index:
+        row: dict[str, Any] = {"system": system}
+        for rater, group in groups.items():
+            row[rater] = {"mean": None, "n": 0, "place": None}
+            if not math.isnan(mean := means.at[system, rater]):
+                n, place = int(group.size()[system]), int(ranks.at[system, rater])
+                row[rater] = {"mean": float(mean), "n": n, "place": place}
+        rows.append(row)
+    return rows
+
+
+def curve(ours: pd.DataFrame, theirs: pd.DataFrame) -> list[dict[str, Any]]:
+    """Figure 1: mean correlation over systems by the number of questions, over random subsets without replacement.
+
+    Questions count that all systems of both have a score of in both. One shuffle of them, of DRAWS, gives a subset of
+    every size, its first so many. A subset in which all systems have the same mean has no correlation (`undefined`).
+    """
+    sides = [
+        side.mean(axis="columns")
+        .groupby(["system", "item"], sort=False)
+        .mean()
+        .unstack()
+        for side in (ours, theirs)
+    ]
+    systems, items = (
+        getattr(sides[0], axis).intersection(getattr(sides[1], axis), sort=False)
+        for axis in ("index", "columns")
     )
-    judged = judged.sort_values(
-        KIND, key=lambda column: column.map(kinds.index), kind="stable"
-    )
-    return People(tuple(kept.values()), judged, dict(left_out))
-
-
-def _by_name(
-    answers: Sequence[ScoredAnswer],
-) -> tuple[dict[str, ScoredAnswer], dict[str, list[ScoredAnswer]]]:
-    """A model's answers by the ids that a rating may give them, and by question where that says too little."""
-    by_id = {answer.id: answer for answer in answers}
-    by_question: dict[str, list[ScoredAnswer]] = {}
-    for answer in answers:
-        by_question.setdefault(answer.item, []).append(answer)
-    if len(by_id) != len(by_question):
-        return by_id, by_question
-    # Numbers of answers and of questions may not agree: the question's counts.
-    return by_id | {
-        question: several[0] for question, several in by_question.items()
-    }, {}
-
-
-def _item(answer: ScoredAnswer) -> str:
-    """A question's id and an answer's: answer ids alone may differ between runs."""
-    return f"{answer.item}#{answer.id}"
+    sides = [side.loc[systems, items] for side in sides]
+    whole = (sides[0].notna() & sides[1].notna()).all()
+    a, b = (side.loc[:, whole].to_numpy() for side in sides)
+    points, n = [], a.shape[1]
+    rng = np.random.default_rng(SEED)
+    orders = np.stack([rng.permutation(n) for _ in range(DRAWS)])
+    for size in range(1, n + 1) if len(systems) > 2 else ():
+        subsets = orders[:, :size] if size < n else np.arange(n)[None]
+        # The mean over axis 2 of (systems, subsets, size) for each side.
+        x, y = (side[:, subsets].mean(axis=2).T for side in (a, b))
+        good = (np.ptp(x, axis=1) > 1e-12) & (np.ptp(y, axis=1) > 1e-12)
+        x, y = (s[good] - s[good].mean(axis=1, keepdims=True) for s in (x, y))
+        norms = np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
+        r = np.clip((x * y).sum(axis=1) / norms, -1, 1)
+        low, high = np.percentile(r, [2.5, 97.5]).tolist() if len(r) else (None, None)
+        mean = float(r.mean()) if len(r) else None
+        point = {"questions": size, "mean": mean, "low": low, "high": high}
+        points.append(point | {"undefined": len(good) - len(r)})
+    return points

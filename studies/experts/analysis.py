@@ -90,7 +90,7 @@ class ComparedVotes:
 
 @dataclass(frozen=True, slots=True)
 class ExpertsResult:
-    """The tables of `sozo experts`."""
+    """The tables of `sozo agreement --experts`."""
 
     rows: list[ExpertsRow]
     compared: list[ComparedVotes]

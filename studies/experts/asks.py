@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
-from statistics import median_high, median_low
+from statistics import multimode
 from typing import Any
 
 from sozo.data.progress import answers_bar
@@ -53,10 +53,9 @@ Predictions = Mapping[str, Prediction]  # by `Condition.ask_id`
 def predict(
     votes: Sequence[CriterionVerdict | None], min_confidence: int
 ) -> Prediction:
-    """The median of the votes that are sure enough; of three it is the majority wherever there is one.
+    """The majority of the votes that are sure enough: the score that most of them give; two such scores are a tie.
 
-    `votes` has None where a reply could not be read, and nothing where none came. An even number whose two
-    middle votes differ is a tie.
+    `votes` has None where a reply could not be read, and nothing where none came.
 
     >>> sure = [CriterionVerdict(score, "", 90) for score in (2, 4, 4)]
     >>> predict(sure, 80).score, predict([sure[0], sure[1], CriterionVerdict(4, "", 70)], 80).reason
@@ -70,10 +69,9 @@ def predict(
             None,
             LOW_CONFIDENCE if readable else UNPARSEABLE if votes else NO_VOTES,
         )
-    low, high = median_low(kept), median_high(kept)
-    return Prediction(
-        votes, low if low == high else None, None if low == high else TIE, len(kept)
-    )
+    best = multimode(kept)
+    score, reason = (best[0], None) if len(best) == 1 else (None, TIE)
+    return Prediction(votes, score, reason, len(kept))
 
 
 @dataclass
@@ -152,45 +150,13 @@ def ask_for_all(
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class AskingSize:
-    """The size of a run; what a ledger holds already is not taken off."""
-
-    ratings: int
-    conditions: int
-    seeds: int
-    requests: int  # equal prompts of one seed are one request
-    prompt_bytes: int
-    cost: (
-        float | None
-    )  # at most, if every reply can be read at once; None without a price
-
-    @property
-    def predictions(self) -> int:
-        """All that is predicted, equal prompts too."""
-        return self.ratings * self.conditions * self.seeds
-
-    def lines(self) -> list[str]:
-        """What a terminal shows."""
-        size = f"{self.ratings:,} ratings x {self.conditions} conditions x {self.seeds} seeds"
-        fewer = f"of which {self.predictions - self.requests:,} equal another one and are not sent"
-        lines = [
-            f"{size} = {self.predictions:,} requests, {fewer}: {self.requests:,} are"
-        ]
-        lines.append(f"prompts: {self.prompt_bytes / 1e6:,.1f} MB")
-        if self.cost is None:
-            return [
-                *lines,
-                "cost: not known without --judge-price-in and --judge-price-out",
-            ]
-        most = f"cost: at most {self.cost:,.2f}; twice that if no reply can be read and each is asked for again"
-        return [*lines, most]
-
-
 def asking_size(
     plan: Plan, seeds: int, price: Price | None, max_tokens: int
-) -> AskingSize:
-    """Requests, bytes of their prompts and the most that these can cost, before anybody is asked."""
+) -> list[str]:
+    """Requests, bytes of their prompts and the most that these can cost, before anybody is asked, in lines.
+
+    Equal prompts of one seed are one request; what a ledger holds already is not taken off.
+    """
     requests = size = 0
     cost = 0.0
     for seed, (criterion, part) in product(range(seeds), plan.parts):
@@ -201,11 +167,14 @@ def asking_size(
             prompt = rubric.prompt(question, answer)
             size += len(prompt.encode())
             cost += price.at_most(prompt, max_tokens) if price else 0.0
-    return AskingSize(
-        len(plan.targets),
-        len(plan.conditions),
-        seeds,
-        requests,
-        size,
-        cost if price else None,
-    )
+    ratings, conditions = len(plan.targets), len(plan.conditions)
+    predictions = ratings * conditions * seeds
+    fewer = f"of which {predictions - requests:,} equal another one and are not sent"
+    most = f"at most {cost:,.2f}; twice that if no reply can be read and each is asked for again"
+    unknown = "not known without --judge-price-in and --judge-price-out"
+    asked = f"{ratings:,} ratings x {conditions} conditions x {seeds} seeds = {predictions:,} requests"
+    return [
+        f"{asked}, {fewer}: {requests:,} are",
+        f"prompts: {size / 1e6:,.1f} MB",
+        f"cost: {most if price else unknown}",
+    ]

@@ -5,12 +5,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 from sozo.data.errors import UserError
-from sozo.data.settings import hint
 from sozo.scoring.judges.protocol import ToJudge
-from sozo.studies.experts.rated import Rated, read_rated
+from sozo.studies.experts.rated import Rated
 from sozo.studies.rubric import RatingRubric
 from sozo.suite.rubrics import Criterion
 
@@ -28,42 +26,6 @@ def examples_text(examples: Iterable[tuple[str, int]]) -> str:
         for number, (text, score) in enumerate(examples, 1)
     ]
     return "# Examples\n" + "".join(texts) if texts else ""
-
-
-@dataclass(frozen=True, slots=True)
-class RatedIdea:
-    """An idea with what one expert gave it."""
-
-    patent: str  # the patent's id
-    text: str  # patent and idea, as a prompt shows them
-    scores: dict[str, int]  # by criterion
-
-
-@dataclass(frozen=True, slots=True)
-class Expert:
-    """One point of view: which criteria it rates, and which ratings stand for it."""
-
-    name: str
-    criteria: tuple[Criterion, ...]
-    history: tuple[RatedIdea, ...]
-    shots: int  # examples that are shown at most
-
-    def examples(self, patent: str, criterion: Criterion) -> str:
-        """The section of examples of a prompt about an idea for `patent`, by one criterion.
-
-        None of them is about that patent. The draw is a function of the names and the ratings, so that a run that is
-        continued asks the same.
-        """
-        name = criterion.name
-        pool = [
-            idea
-            for idea in self.history
-            if idea.patent != patent and name in idea.scores
-        ]
-        chosen = random.Random(f"{self.name}\0{name}\0{patent}").sample(
-            pool, min(self.shots, len(pool))
-        )
-        return examples_text((idea.text, idea.scores[name]) for idea in chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,52 +163,3 @@ class Plan:
                     rating.text,
                     condition.name,
                 )
-
-
-def load_experts(
-    names: Sequence[str],
-    rubric: RatingRubric,
-    shots: int,
-    *,
-    ratings: Path | None = None,
-    ideas: Path | None = None,
-    patents: Path | None = None,
-) -> tuple[Expert, ...]:
-    """The experts of these names, each with those criteria that she rated and with all that she gave.
-
-    The files are as in `read_rated`.
-
-    >>> from sozo.studies.rubric import load_rubric
-    >>> (expert,) = load_experts(["B1"], load_rubric("pbig"), 3)
-    >>> [criterion.name for criterion in expert.criteria][:2], len(expert.history)
-    (['specificity', 'need_validity_b2b'], 36)
-    """
-    if not names or len(set(names)) < len(names) or not all(names):
-        raise UserError(
-            f"experts must be names of raters, each once, not {', '.join(names)!r}"
-        )
-    if shots < 1:
-        raise UserError(f"shots must be at least 1, not {shots}")
-    histories: dict[str, dict[str, RatedIdea]] = {}  # rater -> idea -> what she gave it
-    for rating in read_rated(ratings, ideas, patents, rubric):
-        history = histories.setdefault(rating.rater, {})
-        idea = history.setdefault(
-            rating.item, RatedIdea(rating.patent, rating.text, {})
-        )
-        idea.scores[rating.criterion] = rating.score
-    experts = []
-    for name in names:
-        if name not in histories:
-            near = hint(name, histories, f"; {', '.join(sorted(histories))} rated")
-            raise UserError(
-                f"{ratings or 'the trial'}: holds no rating by {name}{near}"
-            )
-        own_ideas = tuple(histories[name].values())
-        rated_criteria = {criterion for idea in own_ideas for criterion in idea.scores}
-        own = tuple(
-            criterion
-            for criterion in rubric.criteria
-            if criterion.name in rated_criteria
-        )
-        experts.append(Expert(name, own, own_ideas, shots))
-    return tuple(experts)

@@ -1,4 +1,4 @@
-"""What `sozo experts` does, without the command line."""
+"""What `sozo agreement --experts` does, without the command line."""
 
 import hashlib
 import json
@@ -9,27 +9,53 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import write_objects
-from sozo.data.record import read_json
-from sozo.eval.run import TaskRun, score_answers
 from sozo.models.judges import make_judge
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.endpoint.profile import read_profile
 from sozo.scoring.judges.protocol import Judge, JudgeSettings
+from sozo.studies.agreement.run import check_level
 from sozo.studies.experts.analysis import analyse
-from sozo.studies.experts.as_experts import PbigAsExperts
 from sozo.studies.experts.asks import Predictions, ask_for_all, predict
-from sozo.studies.experts.histories import Expert, Plan
+from sozo.studies.experts.histories import HISTORIES, Plan, conditions_of
 from sozo.studies.experts.page import alpha_figure, experts_page, reasons_figure
+from sozo.studies.experts.rated import read_rated
 from sozo.studies.experts.reasons import reasons_of
 from sozo.studies.experts.settings import ExpertSettings
 from sozo.studies.pages import PageFolder, PageRun
-from sozo.suite.pbig.run_result import PbigRunResult
-from sozo.suite.pbig.settings import PbigSettings
+from sozo.studies.rubric import load_rubric
+from sozo.suite.pbig.ideas import trial_file
 from sozo.suite.rubrics.criterion import criterion_rubric
-from sozo.tasks import read_run
 
 VALUES, CURVES, REASONS = "experts.json", "alpha-by-shots.svg", "reasons.svg"
+SHOTS = (1, 2, 5, 10)
 PREDICTIONS, LEDGER = "predictions.jsonl", "judgements.jsonl"
+
+
+def plan_of(
+    files: tuple[Sequence[Path], Path | None, Path | None],
+    trial: bool,
+    rubric: str,
+    history: Sequence[str] | None,
+    shots: Sequence[int] | None,
+    settings: ExpertSettings,
+) -> Plan:
+    """What is predicted of files of ratings, of the ideas and of their patents, or of the trial's."""
+    check_level(settings.level)
+    if trial == any(files) or not (trial or all(files)):
+        raise UserError(
+            "--experts needs files of ratings, --ideas and --patents, or --trial alone"
+        )
+    names = ("ratings.csv", "ideas.jsonl", "technologies.jsonl")
+    ratings, ideas, patents = files
+    if trial:
+        first, ideas, patents = (Path(trial_file(name)) for name in names)
+        ratings = [first]
+    assert ideas
+    assert patents
+    scale = load_rubric(rubric)
+    conditions = conditions_of(history or HISTORIES, shots or SHOTS)
+    rated = read_rated(ratings, ideas, patents, scale)
+    return Plan(rated, scale, conditions, settings.max_ratings)
 
 
 def seeded_judges(
@@ -130,32 +156,6 @@ def judge_experts(
     return folder.publish(
         experts_page(result, votes, notes), metrics, votes.bill.stopped
     )
-
-
-def judge_as_experts(
-    answers: Path, experts: Sequence[Expert], output: Path, judging: JudgeSettings
-) -> TaskRun:
-    """Have the ideas of a finished run judged once more, by a judge for each of `experts`."""
-    before = read_run(answers)
-    if not isinstance(before, PbigRunResult):
-        raise UserError(
-            f"{answers}: is a run of {before.task}; --answers is a finished run of pbig"
-        )
-    patents = read_json(answers / "config.json")["patents"]
-    settings = PbigSettings(
-        **asdict(judging),
-        pbig_patents=patents,
-        pbig_language=before.settings["language"],
-        pbig_embedding_model=before.settings["embedding_model"],
-        pbig_embedding_revision=before.settings["embedding_revision"],
-    )
-    task = PbigAsExperts(settings, experts)
-    task.judge = make_judge(judging)
-    if task.deciding()["patents_sha256"] != before.settings["patents_sha256"]:
-        raise UserError(
-            f"{patents}: no longer holds the patents of {answers}; put them back there"
-        )
-    return score_answers(task, answers, output, source=before.metrics["source"])
 
 
 def _prediction_lines(plan: Plan, predictions: Predictions) -> Iterator[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What can be set about judges that stand for experts."""
+"""What can be set about agreement, and about judges that stand for experts."""
 
 from dataclasses import dataclass
 
@@ -29,7 +29,7 @@ class ExpertSettings(Checked):
         affects_result=False,
     )
     least: int = setting(
-        10, "Predictions of an expert that her alpha needs.", affects_result=False
+        10, "Answers that alpha of people needs, or of an expert.", affects_result=False
     )
     reasons_embedding_model: str | None = setting(
         None,

@@ -13,8 +13,7 @@ from expert_world import RUBRIC, world, world_judge
 from finished_runs import JUDGE, QUESTION_OF_TASK, given_dat, given_jcq, given_sat
 from sozo.data.published import load
 from sozo.scoring.judges.protocol import JudgeSettings
-from sozo.studies.agreement.judges import agree_judges, find_judged
-from sozo.studies.agreement.ratings import agree_ratings
+from sozo.studies.agreement.run import agree_raters
 from sozo.studies.correlate.run import correlate_runs
 from sozo.studies.experts.histories import HISTORIES, Plan, conditions_of
 from sozo.studies.experts.run import judge_experts
@@ -75,7 +74,7 @@ def agreement(folder: Path) -> Mapping[str, Any]:
     values = {}
     for level in ("nominal", "ordinal", "interval"):
         out = folder / level
-        agree_ratings(raters(folder), out, rubric="pbig", level=level, least=10)
+        agree_raters([str(raters(folder))], out, rubric="pbig", level=level)
         values |= {f"{level}: {k}": v for k, v in files_of(out, but=TIMED).items()}
     random, places = Random("judges"), []
     grades = {
@@ -91,7 +90,7 @@ def agreement(folder: Path) -> Mapping[str, Any]:
         }
         places.append(str(given_jcq(folder / name, "m", scores, judge=judge)))
     named = [f"{Path(place).name}={place}" for place in places]
-    agree_judges(find_judged(named, None), folder / "judges")
+    agree_raters(named, folder / "judges")
     kept = files_of(folder / "judges", but=TIMED)
     return values | {f"judges: {k}": v for k, v in kept.items()}
 
@@ -126,7 +125,7 @@ def correlations(folder: Path) -> Mapping[str, Any]:
                     rated.append(line | {"rater": rater, "score": score})
     path = folder / "people.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in rated), "utf-8")
-    correlate_runs([str(folder / "runs")], folder / "out", ratings=path)
+    correlate_runs([str(folder / "runs")], folder / "out", ratings=[path])
     return files_of(folder / "out", but=TIMED)
 
 

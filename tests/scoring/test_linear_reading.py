@@ -151,7 +151,9 @@ else:
             text[:4000], "x.csv", lambda path: read_written(read_sheet(path))
         ),
         "ratings": lambda text: of_file(
-            f"model,item,criterion,rater,score\n{text}", "x.csv", read_ratings
+            f"model,item,criterion,rater,score\n{text[:4000]}",
+            "x.csv",
+            lambda path: read_ratings([path]),
         ),
     }
 

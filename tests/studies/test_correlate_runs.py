@@ -15,10 +15,11 @@ from finished_runs import (
     given_sat,
 )
 from sentences import refused
+from sixty_answers import scores_by
 from sozo.data.published import load
 from sozo.scoring.statistics import holm
 from sozo.studies.correlate.run import correlate_runs
-from sozo.tasks.jcq.questions import CRITERIA, TASKS
+from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question
 
 MODELS = [row["model"] for row in load("dat")]
 RNG = np.random.default_rng(0)
@@ -133,7 +134,7 @@ def people(path, *rows):
 
 
 def table_8(places, out, ratings):
-    run = correlate_runs(places, out, ratings=ratings)
+    run = correlate_runs(places, out, ratings=[ratings])
     return json.loads((run.folder / "correlations.json").read_text("utf-8")), run
 
 
@@ -163,12 +164,54 @@ def test_table_8_by_hand_in_both_languages(tmp_path):
         "used": 7,
         "raters": 2,
         "left_out": {
-            "no JCQ run of the model z": 1,
+            "no run of the model z": 1,
             "no answer 99 of a": 1,
             "no criterion 楽しさ": 1,
         },
     }
     assert (values["table_9"], values["dat_sat"]) == (None, None)
+
+
+def test_people_who_score_the_system_agree_with_a_judge_over_answers_and_not_within(
+    tmp_path,
+):
+    """r = 0.697 of 60 answers, beside the paper's 0.654, is all between systems: within them it is 0.03."""
+    given_people, judge = scores_by(np.random.default_rng(19053))
+    questions = [Question(str(k), TASKS[0], f"問い{k}番") for k in range(15)]
+    rows = []
+    for k in range(60):
+        name, item = "abcd"[k // 15], str(k % 15)
+        for rater, scores in zip("xyz", given_people, strict=True):
+            rows.append((name, item, "流暢性", rater, scores[k]))
+    for k, name in enumerate("abcd"):
+        own = {q.id: [(int(judge[15 * k + int(q.id)]), 3, 3, 3)] for q in questions}
+        given_jcq(tmp_path / "runs" / name, name, own, questions=questions)
+    file = people(tmp_path / "r.jsonl", *rows)
+    values, run = table_8([str(tmp_path / "runs")], tmp_path / "out", file)
+    found = cell(values["table_8"], "All", "fluency")
+    over, within = found["over systems"], found["within systems"]
+    assert (round(found["r"], 3), round(over["r"], 2)) == (0.697, 1.0)
+    assert round(within["r"], 2) == 0.03
+    assert within["low"] < 0 < within["high"]
+    sentence = (
+        "All, fluency: r is 1.00 over systems and 0.03 [-0.28, 0.34] within systems."
+    )
+    assert sentence in run.page
+
+
+def test_a_second_judge_in_the_folder_is_another_rater(tmp_path):
+    for name, grade in (("a", 1), ("b", 3), ("c", 4)):
+        for judge in "jk":
+            grades = {"1": [(grade + (judge == "k"), 3, 3, 3)]}
+            of = JUDGE | {"model": judge}
+            given_jcq(tmp_path / "runs" / name / judge, name, grades, judge=of)
+    rows = [(name, "1", "流暢性", "A", s) for name, s in (("a", 2), ("b", 3), ("c", 5))]
+    file = people(tmp_path / "r.jsonl", *rows)
+    values, _ = table_8([str(tmp_path / "runs")], tmp_path / "out", file)
+    for judge in "jk":
+        (_, found) = values[f"people and {judge}"]
+        expected = np.corrcoef([1, 3, 4], [2, 3, 5])[0, 1]
+        assert found["r"] == pytest.approx(expected)
 
 
 def test_of_several_answers_the_one_that_was_rated_counts(tmp_path):
@@ -308,11 +351,11 @@ def test_the_command(study, tmp_path):
     assert page in done.stdout
     metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
     assert metrics["table_9"]["cells"] == 40
-    assert metrics["table_8"]["cells"] == 4
-    again = correlate_runs([str(study)], tmp_path / "out", ratings=ratings)
+    assert metrics["table_8"]["cells"] == 2
+    again = correlate_runs([str(study)], tmp_path / "out", ratings=[ratings])
     assert (again.finished_before, again.page) == (True, page)
     with refused("correlate: other models in this folder"):
-        correlate_runs([str(study / MODELS[0])], tmp_path / "out", ratings=ratings)
+        correlate_runs([str(study / MODELS[0])], tmp_path / "out", ratings=[ratings])
 
 
 def test_two_models_are_too_few(tmp_path):

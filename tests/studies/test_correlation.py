@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from sozo.studies.correlation import correlate_models, pearson
+from sixty_answers import sixty_scores
+from sozo.studies.correlation import by_systems, correlate_models, pearson
 
 NAN, INF = float("nan"), float("inf")
 floats = st.floats(-100, 100, allow_nan=False).map(lambda x: round(x, 3))
@@ -123,3 +124,24 @@ def test_what_says_nothing_has_no_correlation_and_says_why(sides, reason):
         None,
         reason,
     )
+
+
+def test_r_over_answers_is_that_of_systems_where_people_score_systems():
+    x, y, systems, items = sixty_scores()
+    found = by_systems(x, y, systems, items)
+    means = [[side[systems == s].mean() for s in "abcd"] for side in (x, y)]
+    own = [side - np.repeat(m, 15) for side, m in zip((x, y), means, strict=True)]
+    by_hand = {"over systems": means, "over answers": (x, y), "within systems": own}
+    for name, sides in by_hand.items():
+        assert found[name].r == pytest.approx(np.corrcoef(*sides)[0, 1], abs=1e-12)
+    # Without each question in turn: Student's over Fisher's z, for other questions to these systems.
+    left = [np.corrcoef(x[items != k], y[items != k])[0, 1] for k in range(15)]
+    error = np.sqrt(14 * np.arctanh(left).var())
+    margin = stats.t.ppf(0.975, 14) * error
+    over = found["over answers"]
+    ends = np.tanh(np.arctanh(over.r) + np.array([-margin, margin]))
+    assert (over.low, over.high) == pytest.approx(tuple(ends))
+    within = found["within systems"]
+    assert within.low < 0 < within.high
+    few = by_systems(x[items < 4], y[items < 4], systems[items < 4], items[items < 4])
+    assert few["over answers"].reason == "4 questions: an interval needs at least 5"

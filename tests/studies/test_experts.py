@@ -169,9 +169,9 @@ HIGH, LOW = CriterionVerdict(4, "", 80), CriterionVerdict(2, "", 79)
         ),  # the majority
         (
             [HIGH, CriterionVerdict(5, "", 99), CriterionVerdict(1, "", 80)],
-            4,
             None,
-        ),  # the one in the middle
+            TIE,
+        ),  # three scores have no majority: the paper takes it of three seeds, and does not say what then
     ],
 )
 def test_votes(votes, score, reason):
@@ -218,7 +218,9 @@ def test_all_criteria_have_one_budget(tmp_path):
     rubric = RatingRubric(name="two", criteria=(CRITERION, second))
     ratings = first + [replace(rating, criterion="second") for rating in first]
     conditions, price = conditions_of(["zero"], []), Price(1000.0, 1000.0)
-    most = asking_size(Plan(first, RUBRIC, conditions), 1, price, 50).cost
+    most = float(
+        asking_size(Plan(first, RUBRIC, conditions), 1, price, 50)[2].split()[3][:-1]
+    )
     settings = {
         "judge_model": "w",
         "judge_max_tokens": 50,
@@ -271,12 +273,13 @@ def test_a_size_and_the_most_that_it_costs():
     rubric = RatingRubric(
         name="two", criteria=tuple(Criterion(c, (1, 5)) for c in "ab")
     )
-    size = asking_size(Plan(ratings, rubric, CONDITIONS), 3, Price(1.0, 2.0), 100)
-    assert size.predictions == size.requests == 21_114
-    assert "782 ratings x 9 conditions x 3 seeds = 21,114 requests" in size.lines()[0]
-    assert size.cost == pytest.approx(
-        (size.prompt_bytes + 64 * 21_114 + 2 * 100 * 21_114) / 1e6
-    )
+    plan = Plan(ratings, rubric, CONDITIONS)
+    asked, size, cost = asking_size(plan, 3, Price(1.0, 2.0), 100)
+    assert "782 ratings x 9 conditions x 3 seeds = 21,114 requests" in asked
+    assert "of which 0 equal another one" in asked
+    # A million bytes cost 1, and so does half a million tokens of a reply.
+    most = float(size.split()[1]) + (64 + 2 * 100) * 21_114 / 1e6
+    assert float(cost.split()[3].strip(";")) == pytest.approx(most, abs=0.06)
 
 
 def test_a_sample_is_as_alike_as_can_be():
@@ -338,7 +341,8 @@ def test_reasons_are_alike_where_experts_agree(tmp_path):
 
 def test_the_command_of_the_trial_says_what_it_would_ask(tmp_path):
     prices = ("--judge-price-in", "1", "--judge-price-out", "1")
-    words = ("experts", "--trial", "--dry-run", "--shots", "1", "2", *prices)
+    words = ("agreement", "--experts", "--trial", "--dry-run", "--output", "o")
+    words += ("--shots", "1", "2", *prices)
     done = sozo(tmp_path, *words)
     assert (done.returncode, done.stderr) == (0, "")
     assert "ratings x 5 conditions x 3 seeds = " in done.stdout
@@ -348,9 +352,10 @@ def test_the_command_of_the_trial_says_what_it_would_ask(tmp_path):
 @pytest.mark.parametrize(
     ("words", "row"),
     [
-        (("--ratings", "r.csv"), "experts: rated item that is no idea"),
-        ((), "experts: no ratings"),
-        (("--ratings", "r.csv", "--trial"), "experts: trial beside files"),
+        (("r.csv", "--experts"), "experts: rated item that is no idea"),
+        (("--experts",), "experts: no ratings"),
+        (("r.csv", "--experts", "--trial"), "experts: trial beside files"),
+        (("r.csv",), "experts: ideas without them"),
     ],
 )
 def test_files_that_do_not_go_together_are_refused(words, row, tmp_path):
@@ -365,7 +370,7 @@ def test_files_that_do_not_go_together_are_refused(words, row, tmp_path):
         json.dumps({"id": "i", "patent": "p", **fields}) + "\n", "utf-8"
     )
     files = ("--ideas", "i.jsonl", "--patents", "p.jsonl", "--output", "out")
-    done = sozo(tmp_path, "experts", *files, *words, OPENAI_API_KEY="none")
+    done = sozo(tmp_path, "agreement", *files, *words, OPENAI_API_KEY="none")
     assert done.returncode == 2
     assert says(row, done.stderr)
 

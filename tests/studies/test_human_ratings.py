@@ -1,52 +1,144 @@
-"""People's ratings: the file, line by line, and Table 8 by hand."""
+"""People's ratings: a lab's sheets and ratings files as one table, and what is wrong with one."""
 
+import csv
 import json
 
-import pandas as pd
+import numpy as np
 import pytest
 
+from finished_runs import QUESTION_OF_TASK, given_jcq
 from sentences import refused
-from sozo.studies.correlate.people import KIND, judge_human_correlations
-from sozo.studies.ratings import Rating, read_ratings
+from sozo.eval.answers import write_for_raters
+from sozo.eval.evaluated import find_evaluated
+from sozo.studies.agreement.run import agree_raters
+from sozo.studies.ratings import UNIT, read_ratings
 
 ROW = {"model": "m", "item": "q1", "criterion": "流暢性", "rater": "A", "score": 4}
+LONG = [("m", "q1", "fluency", "A", 4.0), ("m", "7", "flexibility", "B", 2.5)]
+COLUMNS = ["system", "item", "criterion", "rater", "score"]
 
 
-def jsonl(tmp_path, *rows):
-    path = tmp_path / "ratings.jsonl"
+def jsonl(tmp_path, *rows, name="ratings.jsonl"):
+    path = tmp_path / name
     path.write_text(
-        "".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in rows),
+        "".join(
+            (r if isinstance(r, str) else json.dumps(r, ensure_ascii=False)) + "\n"
+            for r in rows
+        ),
         "utf-8",
     )
     return path
 
 
+def read(*paths, **how):
+    table = read_ratings(paths, **how)
+    return [*table[COLUMNS].itertuples(index=False, name=None)]
+
+
 def test_jsonl_and_csv_say_the_same(tmp_path):
-    expected = [
-        Rating("m", "q1", "流暢性", "A", 4.0),
-        Rating("m", "7", "柔軟性, 広さ", "B", 2.5),
-    ]
-    rows = [
-        ROW,
-        "",
-        {
-            **ROW,
-            "item": 7,
-            "criterion": "柔軟性, 広さ",
-            "rater": "B",
-            "score": "2.5",
-            "note": "x",
-        },
-    ]
-    assert read_ratings(jsonl(tmp_path, *rows)) == expected
+    other = {"item": 7, "criterion": "柔軟性", "rater": "B", "score": "2.5"}
+    assert read(jsonl(tmp_path, ROW, "", ROW | other | {"note": "x"})) == LONG
     table = tmp_path / "ratings.CSV"
-    lines = [
-        "score,rater,criterion,item,model,note",
-        "4,A,流暢性,q1,m,",
-        '2.5,B,"柔軟性, 広さ",7,m,"two\nlines"',
+    lines = ["点数,評価者,観点,質問,モデル,memo", "４,A,流暢性,q1,m,"]
+    lines += ['2.5,B,柔軟性,7,m,"two\nlines"']
+    for encoding in ("utf-8-sig", "cp932"):
+        table.write_bytes(("\r\n".join(lines) + "\r\n").encode(encoding))
+        assert read(table) == LONG
+
+
+def test_a_wide_sheet_has_a_column_for_each_rater_and_criterion(tmp_path):
+    sheet = tmp_path / "lab.csv"
+    sheet.write_text(
+        "番号,モデル,質問,回答,評価者A 流暢性,評価者B_流暢性,面白さ（評価者A）,備考\n"
+        "1,m,q1,海,4,3,2,良い\n2,n,q1,空,5,,1,\n",
+        "utf-8",
+    )
+    assert read(sheet) == [
+        ("m", "q1", "fluency", "評価者A", 4),
+        ("m", "q1", "fluency", "評価者B", 3),
+        ("m", "q1", "面白さ", "評価者A", 2),
+        ("n", "q1", "fluency", "評価者A", 5),
+        ("n", "q1", "面白さ", "評価者A", 1),
     ]
-    table.write_bytes(("\ufeff" + "\r\n".join(lines) + "\r\n").encode())
-    assert read_ratings(table) == expected
+
+
+def test_a_rater_is_a_column_or_the_name_of_the_file(tmp_path):
+    for rater, score in (("tanaka", 3), ("sato", 4)):
+        sheet = tmp_path / f"{rater}.csv"
+        sheet.write_text(f"answer,独創性,精緻性\na1,{score},\na2,5,5\n", "utf-8")
+    rows = read(tmp_path / "tanaka.csv", tmp_path / "sato.csv")
+    assert [row[3] for row in rows] == ["tanaka"] * 3 + ["sato"] * 3
+    both = tmp_path / "both.csv"
+    both.write_text("answer,rater,fun\na1,x,3\na1,y,4\n", "utf-8")
+    assert [row[2:] for row in read(both)] == [("fun", "x", 3), ("fun", "y", 4)]
+
+
+def test_blind_answers_are_found_by_their_key(tmp_path):
+    sheet, key = tmp_path / "x.csv", tmp_path / "key.csv"
+    sheet.write_text("answer,rater,独創性\nb,x,3\na,x,4\n", "utf-8")
+    key.write_text("answer,system,item,id\na,m,q1,q1-0\nb,n,q1,q1-1\n", "utf-8")
+    table = read_ratings([sheet], key=key)
+    assert table[[*UNIT, "score"]].to_numpy().tolist() == [
+        ["n", "q1", "q1-1", 3],
+        ["m", "q1", "q1-0", 4],
+    ]
+    key.write_text("answer,system,item,id\na,m,q1,q1-0\n", "utf-8")
+    with refused("ratings: answer that is not in the key"):
+        read_ratings([sheet], key=key)
+
+
+def test_a_ranking_is_points_from_1_to_0(tmp_path):
+    rows = [
+        {"story_id": "桃", "ranking": ["B", "A", "C"], "rater": 1},
+        {"story_id": "鶴", "ranking": ["A", "B", "C"]},
+        {"story_id": "鶴", "ranking": ["A", "B", "C"]},  # nobody's name: two people
+    ]
+    table = read_ratings([jsonl(tmp_path, *rows)])
+    assert [*table.system[:3]] == ["B", "A", "C"]
+    assert [*table.score[:3]] == [1, 0.5, 0]
+    assert table.rater.nunique() == 3
+    eleven = read_ratings(
+        [jsonl(tmp_path, {"story_id": 1, "ranking": [*"ABCDEFGHIJK"]})]
+    )
+    assert np.allclose(eleven.score, [1 - k / 10 for k in range(11)])
+
+
+def test_a_sheet_for_raters_is_blind_and_comes_back_through_its_key(tmp_path):
+    grades = {q.id: [(int(q.id) % 5 + 1, 3, 3, 3)] for q in QUESTION_OF_TASK}
+    for name in "xy":
+        given_jcq(tmp_path / "runs" / name, name, grades)
+    models = find_evaluated([str(tmp_path / "runs")])
+    sheet = tmp_path / "sheet.csv"
+    drawn, key = write_for_raters(sheet, models, 9)
+    assert (drawn, key) == (8, tmp_path / "sheet.key.csv")  # four questions of both
+    rows = [*csv.DictReader(sheet.open(encoding="utf-8-sig"))]
+    criteria = ["流暢性", "柔軟性", "独創性", "精緻性"]
+    assert [*rows[0]] == ["answer", "question", "text", *criteria]
+    assert {row[name] for row in rows for name in criteria} == {""}
+    keys = {
+        row["answer"]: row for row in csv.DictReader(key.open(encoding="utf-8-sig"))
+    }
+    items = [keys[row["answer"]]["item"] for row in rows]
+    assert items != sorted(items)
+    for rater, shift in (("tanaka", 0), ("sato", 1)):
+        lines = [",".join([*rows[0]])]
+        for row, item in zip(rows, items, strict=True):
+            score = grades[item][0][0] - (shift and row == rows[0])
+            lines.append(f"{row['answer']},{row['question']},{row['text']},{score},,,")
+        (tmp_path / f"{rater}.csv").write_text("\n".join(lines) + "\n", "utf-8")
+    places = [str(tmp_path / name) for name in ("tanaka.csv", "sato.csv", "runs")]
+    run = agree_raters(places, tmp_path / "out", key=key)
+    cells = json.loads((run.folder / "agreement.json").read_text("utf-8"))["cells"]
+    two = {tuple(cell["between"]): cell for cell in cells if cell["what"] == "each two"}
+    assert two["tanaka", "j"]["pairs"]["exact"] == 1  # the judge of these very answers
+    assert two["tanaka", "sato"]["pairs"]["exact"] == 7 / 8
+    with refused("answers: sheet that is there"):
+        write_for_raters(sheet, models, 9)
+    with refused("answers: fewer than the models"):
+        write_for_raters(tmp_path / "other.csv", models, 1)
+
+
+RANKING = {"story_id": "0", "ranking": ["A", "B"], "rater": "r"}
 
 
 @pytest.mark.parametrize(
@@ -54,110 +146,44 @@ def test_jsonl_and_csv_say_the_same(tmp_path):
     [
         ([ROW, "{"], "ratings: no JSON"),
         ([{**ROW, "rater": None}], "ratings: empty cell"),
-        ([{**ROW, "score": 6}], "ratings: score out of range"),
         ([{**ROW, "score": "good"}], "ratings: score a word"),
         ([{**ROW, "score": True}], "ratings: score a truth value"),
         ([{**ROW, "score": float("nan")}], "ratings: score no number"),
         ([{**ROW, "score": [4]}], "ratings: score a list"),
-        ([{**ROW, "item": 1.5}], "ratings: item a fraction"),
         ([ROW, "", {**ROW, "score": 5}], "ratings: rated twice"),
+        ([], "ratings: empty file"),
+        ([{"story_id": "1", "ranking": ["A"]}], "rankings: one model"),
+        ([{"story_id": "1", "ranking": "A B"}], "rankings: no list"),
+        ([RANKING, {**RANKING, "ranking": ["A", "A"]}], "rankings: model twice"),
+        ([RANKING, {**RANKING, "ranking": ["A", "C"]}], "rankings: other models"),
+        ([{"ranking": ["A", "B"]}], "rankings: no story"),
+        ([RANKING, RANKING], "rankings: story twice"),
     ],
 )
 def test_a_wrong_line_of_jsonl_is_named(tmp_path, rows, row):
     with refused(row):
-        read_ratings(jsonl(tmp_path, *rows))
-
-
-COLUMNS = b"model,item,criterion,rater,score\n"
+        read(jsonl(tmp_path, *rows))
 
 
 @pytest.mark.parametrize(
-    ("content", "row"),
+    ("text", "row"),
     [
-        (b"model,item,criterion,score\nm,q,f,3\n", "ratings: CSV without a column"),
-        (COLUMNS + b"m,q,f,A,3\nm,q,f,B,\n", "ratings: CSV with an empty cell"),
-        (COLUMNS + b"m,q,f,g,A,3\n", "ratings: CSV with too many cells"),
-        (COLUMNS + b'm,q,f,A,3\nm,"q"x,f,A,3\n', "ratings: no CSV"),
-        (COLUMNS + b"m,q,\x97\xac,A,3\n", "ratings: CSV not UTF-8"),
-        (COLUMNS, "ratings: CSV of headings alone"),
-        (b"", "ratings: empty CSV"),
+        ("model,item,criterion,score\nm,q,f,3\n", "ratings: CSV without a column"),
+        ("model,criterion,rater,点\nm,f,A,3\n", "ratings: no column with scores"),
+        ("観点,評価者,点数\nf,A,3\n", "ratings: nothing that was rated"),
+        ("item,A_fun,B_fun\nq,3,4\n", "ratings: who rated is not said"),
+        ("item,流暢性,流暢性\nq,3,4\n", "ratings: two columns of one name"),
+        ("item,A 流暢性\nq,3点\n", "ratings: word in a wide sheet"),
+        ("item,rater,score\n", "ratings: CSV of headings alone"),
     ],
 )
-def test_a_wrong_line_of_csv_is_named(tmp_path, content, row):
+def test_a_wrong_sheet_is_named(tmp_path, text, row):
     path = tmp_path / "ratings.csv"
-    path.write_bytes(content)
+    path.write_text(text, "utf-8")
     with refused(row):
-        read_ratings(path)
+        read(path)
 
 
 def test_a_file_that_is_none(tmp_path):
     with refused("ratings: file not there"):
-        read_ratings(tmp_path / "none.csv")
-    (tmp_path / "ratings.txt").write_text("x")
-    with refused("ratings: neither JSONL nor CSV"):
-        read_ratings(tmp_path / "ratings.txt")
-
-
-def test_table_8_by_hand():
-    # Task one: people's means over two raters 1, 2, 3, 4, 5 against the judge's 1, 3, 2, 5, 4: r = 0.8.
-    people, judged, order = [], {}, [1, 3, 2, 5, 4]
-    for i in range(5):
-        for rater, shift in (("A", 0.5), ("B", -0.5)):
-            people.append(Rating(f"m{i}", "q1", "f", rater, 1 + i + shift))
-        judged[f"m{i}", "q1", "f"] = order[i]
-        # Another criterion, which the judge missed for the last answer: 1, 2, 3, 4 against 4, 3, 2, 1.
-        people.append(Rating(f"m{i}", "q1", "g", "A", 1 + i))
-        judged[f"m{i}", "q1", "g"] = None if i == 4 else 4 - i
-    # Task two: people saw no difference.
-    people += [Rating(f"m{i}", "q2", "f", "A", 3) for i in range(3)]
-    judged |= {(f"m{i}", "q2", "f"): i for i in range(3)}
-    scores = pd.Series(judged, dtype=float).unstack()
-    scores.insert(
-        0, KIND, ["one" if item == "q1" else "two" for _, item in scores.index]
-    )
-    scores = scores.sort_values(KIND)
-    cells = {
-        (cell.task, cell.criterion): cell
-        for cell in judge_human_correlations(people, scores)
-    }
-    assert [*cells] == [
-        (t, c) for t in ("one", "two", "All") for c in ("f", "g", "mean")
-    ]
-    first = cells["one", "f"]
-    assert (first.correlation.r, first.correlation.n, first.of) == (
-        pytest.approx(0.8),
-        5,
-        5,
-    )
-    assert first.correlation.note == "5 answers: the interval is wide"
-    missed = cells["one", "g"]
-    assert (missed.correlation.r, missed.correlation.n, missed.of) == (
-        pytest.approx(-1),
-        4,
-        5,
-    )
-    # The mean needs every criterion of both: people 1, 2, 3, 4 and judge (1+4)/2, (3+3)/2, (2+2)/2, (5+1)/2.
-    mean = cells["one", "mean"].correlation
-    assert (mean.r, mean.n) == (pytest.approx(0.13484, abs=1e-5), 4)
-    assert cells["two", "f"].correlation.reason == "all 3 values of y are equal"
-    assert (cells["two", "g"].of, cells["two", "g"].correlation.reason) == (
-        0,
-        "no values of x",
-    )
-    # Over both questions three models have two answers each: 8 pairs are not 8 draws.
-    pooled = cells["All", "f"].correlation
-    assert (pooled.n, pooled.p, pooled.low) == (8, None, None)
-    assert pooled.r is not None
-    assert (
-        pooled.reason
-        == "answers share models or questions: neither interval nor p-value"
-    )
-
-
-def test_a_judge_that_scored_nothing():
-    rating = Rating("m", "q1", "f", "A", 3)
-    nothing = pd.DataFrame(
-        {KIND: "one", "f": [float("nan")]}, pd.MultiIndex.from_tuples([("m", "q1")])
-    )
-    cell = judge_human_correlations([rating], nothing)[0]
-    assert (cell.of, cell.correlation.n, cell.correlation.r) == (1, 0, None)
+        read(tmp_path / "none.csv")

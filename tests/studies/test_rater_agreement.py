@@ -4,21 +4,19 @@ import csv
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from command_line import sozo
-from finished_runs import given_jcq
+from finished_runs import JUDGE, given_jcq
 from sentences import refused, says
-from sozo.studies.agreement.judges import agree_judges, find_judged, same_answers
-from sozo.studies.agreement.raters import jaccard_by_chance, pairs_of
-from sozo.studies.agreement.ratings import agree_ratings as agree_by_level
+from sozo.studies.agreement.raters import agreement
+from sozo.studies.agreement.run import agree_raters
 from sozo.studies.rater_agreement import (
     LEVELS,
-    coincidences,
-    disagreement,
     krippendorff_alpha,
 )
-from sozo.studies.ratings import read_any_ratings
+from sozo.studies.ratings import read_ratings
 from sozo.studies.rubric import load_rubric
 
 NONE = np.nan
@@ -32,10 +30,6 @@ WORKED = [
 COLUMNS = ("domain", "item", "criterion", "rater", "group", "score")
 
 
-def agree_ratings(path, output, rubric=None, level="ordinal", least=10):
-    return agree_by_level(path, output, rubric=rubric, level=level, least=least)
-
-
 def test_alpha_by_hand():
     alphas = {level: krippendorff_alpha(WORKED, level) for level in LEVELS}
     assert [round(result.alpha, 4) for result in alphas.values()] == [
@@ -45,12 +39,9 @@ def test_alpha_by_hand():
         0.7974,
     ]
     ordinal = alphas["ordinal"]
-    assert (ordinal.units, ordinal.scores, ordinal.raters, ordinal.low) == (
-        11,
-        40,
-        4,
-        None,
-    )  # one unit has one score
+    # One unit has one score.
+    assert (ordinal.units, ordinal.scores, ordinal.raters) == (11, 40, 4)
+    assert ordinal.low < ordinal.alpha < ordinal.high
     assert krippendorff_alpha([[1, 2, 3], [1, 2, 3]]).alpha == 1
     # Nominal, two raters who never agree on two values: D_o = 1, D_e = 4 * 4 * 2 / (8 * 7).
     assert krippendorff_alpha(
@@ -58,6 +49,7 @@ def test_alpha_by_hand():
     ).alpha == pytest.approx(1 - 7 / 4)
 
 
+NO_ERROR = "next to no disagreement, or the same in all: no interval"
 THREES, TWELVE = np.tile([1.0, 2.0, 3.0], 20), [*range(11), NONE]
 RARE = np.where(np.arange(100) < 71, 1.0, 2.0)
 
@@ -74,15 +66,16 @@ RARE = np.where(np.arange(100) < 71, 1.0, 2.0)
             "11 units have two scores or more: alpha needs 12",
         ),
         ([[2, 2], [2, 2]], 1, False, "all 4 scores are equal"),
-        ([THREES[:59], THREES[:59]], 1, True, "59 units: an interval needs 60"),
+        ([THREES[:9], THREES[:9]], 1, True, "9 units: an interval needs 10"),
         (
             [RARE, RARE],
             1,
             True,
             "one score makes up 71% of all: an interval needs 70% at most",
         ),
-        ([THREES, THREES], 1, True, "next to no disagreement"),
-        ([THREES, [2, *THREES[1:]]], 1, True, "next to no disagreement"),
+        ([THREES, THREES], 1, True, NO_ERROR),
+        ([THREES, [2, *THREES[1:]]], 1, True, NO_ERROR),
+        ([[1, 2] * 6, [2, 1] * 6], 1, True, NO_ERROR),  # the same without any
     ],
 )
 def test_what_means_nothing_has_a_reason(scores, least, alpha, reason):
@@ -94,39 +87,38 @@ def test_what_means_nothing_has_a_reason(scores, least, alpha, reason):
     )
 
 
-def test_samples_of_units_are_one_matrix_product():
-    rng = np.random.default_rng(0)
-    scores = rng.integers(1, 5, (3, 20)).astype(float)
-    scores[rng.random(scores.shape) < 0.2] = NONE
-    scores = scores[:, (~np.isnan(scores)).sum(axis=0) >= 2]
-    values, n = np.arange(1.0, 5), scores.shape[1]
-    draws = rng.integers(0, n, (50, n))
-    numbers = np.stack([np.bincount(draw, minlength=n) for draw in draws]).astype(float)
-    sums = (numbers @ coincidences(scores, values).reshape(n, -1)).reshape(50, 4, 4)
-    for level in LEVELS:
-        alphas = 1 - disagreement(sums, values, level)
-        assert alphas == pytest.approx(
-            [krippendorff_alpha(scores[:, draw], level).alpha for draw in draws]
-        )
+def test_ten_numbers_by_plain_formulas():
+    """Two people of 16 answers: what the page prints, from sums written out."""
+    x = [1, 2, 2, 3, 5, 4, 4, 1, 2, 5, 3, 3, 2, 1, 4, 5]
+    y = [2, 2, 3, 3, 4, 4, 5, 1, 1, 5, 3, 4, 2, 2, 4, 4]
+    found = agreement(pd.DataFrame({"x": x, "y": y}), "interval", 10)
+    alpha, pairs, icc = found["alphas"]["interval"], found["pairs"], found["icc"]
+    every, n = [*x, *y], 16
+    observed = sum((a - b) ** 2 for a, b in zip(x, y, strict=True)) / n
+    chance = sum((a - b) ** 2 for a in every for b in every) / (32 * 31)
+    assert alpha["alpha"] == pytest.approx(1 - observed / chance, abs=1e-12)
+    assert (alpha["units"], alpha["scores"]) == (16, 32)
+    assert alpha["low"] < alpha["alpha"] < alpha["high"]
+    mean = sum(every) / 32
+    rows = 2 * sum(((a + b) / 2 - mean) ** 2 for a, b in zip(x, y, strict=True)) / 15
+    columns = n * sum((sum(side) / n - mean) ** 2 for side in (x, y))
+    total = sum((value - mean) ** 2 for value in every)
+    error = (total - 15 * rows - columns) / 15
+    expected = (rows - error) / (rows + error + 2 * (columns - error) / n)
+    assert icc["value"] == pytest.approx(expected, abs=1e-12)
+    gaps = [b - a for a, b in zip(x, y, strict=True)]
+    assert pairs["difference"] == pytest.approx(sum(gaps) / n, abs=1e-12)
+    assert pairs["exact"] == gaps.count(0) / n
+    assert pairs["within_one"] == 1
 
+    def ranks(side):
+        return [sum(v < u for v in side) + sum(v == u for v in side) / 2 for u in side]
 
-def test_two_disagreements_give_an_interval():
-    result = krippendorff_alpha([THREES, [2, *THREES[1:5], 1, *THREES[6:]]])
-    assert result.low < result.alpha < result.high < 1
-
-
-def test_pairs_of_raters_by_hand():
-    rows = np.array([np.arange(10.0), np.arange(10.0)[::-1], [*range(9), NONE]])
-    pairs = pairs_of(rows, "interval", least=10)
-    # Only the first two share ten units: the halves above 4.5 have nothing in common; by chance two fives of ten.
-    assert (pairs.pairs, pairs.jaccard) == (1, 0.0)
-    assert pairs.alpha == pytest.approx(
-        1 - 19 * 660 / 6600
-    )  # so far apart are pairs of a unit and all pairs
-    assert pairs.by_chance == pytest.approx(jaccard_by_chance(5, 5, 10))
-    assert jaccard_by_chance(2, 2, 4) == pytest.approx(
-        (0 * 1 + (1 / 3) * 4 + 1 * 1) / 6
+    assert pairs["spearman"] == pytest.approx(
+        np.corrcoef(ranks(x), ranks(y))[0, 1], abs=1e-12
     )
+    high = [{k for k, v in enumerate(side) if v > np.median(side)} for side in (x, y)]
+    assert pairs["jaccard"] == len(high[0] & high[1]) / len(high[0] | high[1])
 
 
 def write_csv(path, rows):
@@ -161,26 +153,29 @@ def pbig_rows(n=12):
     return rows
 
 
+def agreed(folder, *places, out="out", **how):
+    run = agree_raters([str(folder / place) for place in places], folder / out, **how)
+    values = json.loads((run.folder / "agreement.json").read_text("utf-8"))
+    return run, values
+
+
+def cells_of(values, what):
+    names = ("criterion", "domain", "without")
+    return {
+        tuple(cell[name] for name in names): cell
+        for cell in values["cells"]
+        if cell["what"] == what
+    }
+
+
 def test_a_file_of_ratings(tmp_path):
     rows = pbig_rows()
-    rows[2] = (
-        "NLP",
-        "NLP-0",
-        "specificity",
-        "C",
-        "business",
-        2,
-    )  # and its need is rated
-    assert rows[2][:4] == pbig_rows()[2][:4]
+    assert rows[2][:4] == ("NLP", "NLP-0", "specificity", "C")
+    rows[2] = (*rows[2][:5], 2)  # and its need is rated
     rows.append(("CS", "CS-0", "technical_validity", "C", "business", 2))
-    run = agree_ratings(
-        write_csv(tmp_path / "r.csv", rows), tmp_path / "out", rubric="pbig"
-    )
-    values = json.loads((run.folder / "agreement.json").read_text("utf-8"))
-    cells = {
-        (cell["criterion"], cell["domain"], cell["without"]): cell
-        for cell in values["cells"]
-    }
+    write_csv(tmp_path / "r.csv", rows)
+    _, values = agreed(tmp_path, "r.csv", rubric="pbig")
+    cells = cells_of(values, "people")
     assert (cells["specificity", "all", None]["alphas"]["ordinal"]["units"]) == 24
     need = cells["need_validity_b2c", "CS", None]["alphas"]["ordinal"]
     assert (need["units"], need["raters"]) == (12, 2)
@@ -199,13 +194,9 @@ def test_a_file_of_ratings(tmp_path):
         h for h in values["raters"] if h["rater"] == "D" and h["domain"] == "CS"
     )
     assert (habit["mean"], habit["sd"], habit["scores"]) == (0, 0, 12)
-    assert agree_ratings(
-        tmp_path / "r.csv", tmp_path / "out", rubric="pbig"
-    ).finished_before
+    assert agreed(tmp_path, "r.csv", rubric="pbig")[0].finished_before
     with refused("agreement: another level in this folder"):
-        agree_ratings(
-            tmp_path / "r.csv", tmp_path / "out", rubric="pbig", level="nominal"
-        )
+        agreed(tmp_path, "r.csv", rubric="pbig", level="nominal")
 
 
 def write_jsonl(path, rows):
@@ -222,12 +213,15 @@ def test_ratings_without_a_rubric_and_of_models_answers(tmp_path):
         for r in "xyz"
     ]
     rows = [dict(zip(names, row, strict=True)) for row in each]
-    run = agree_ratings(
-        write_jsonl(tmp_path / "r.jsonl", rows), tmp_path / "out", level="interval"
-    )
-    (cell,) = json.loads((run.folder / "agreement.json").read_text("utf-8"))["cells"]
+    write_jsonl(tmp_path / "r.jsonl", rows)
+    run, values = agreed(tmp_path, "r.jsonl", level="interval")
+    (cell,) = cells_of(values, "people").values()
     assert cell["alphas"]["interval"]["units"] == 12  # a model's answer is the unit
     assert cell["pairs"]["pairs"] == 3
+    assert len([c for c in values["cells"] if c["what"] == "each two"]) == 3
+    # x and y each like their own: half a point apart from the others, on these answers first.
+    assert {one["range"] for one in values["apart"]} == {0.5}
+    assert "- x q0 (面白さ: x 0.5, y 0, z 0)" in run.page
 
 
 def test_measurements_are_no_scale(tmp_path):
@@ -236,8 +230,9 @@ def test_measurements_are_no_scale(tmp_path):
         for k in range(60)
         for r in "ab"
     ]
+    write_jsonl(tmp_path / "r.jsonl", rows)
     with refused("agreement: measurements"):
-        agree_ratings(write_jsonl(tmp_path / "r.jsonl", rows), tmp_path / "out")
+        agreed(tmp_path, "r.jsonl")
 
 
 ROW = {
@@ -267,51 +262,82 @@ ROW = {
 def test_a_broken_file_is_refused_and_never_a_score(lines, row, tmp_path):
     path = write_jsonl(tmp_path / "r.jsonl", lines)
     with refused(row):
-        read_any_ratings(path, load_rubric("pbig"))
+        read_ratings([path], load_rubric("pbig"))
+
+
+GRADES = {f"{k}": [(1 + k % 5, 1 + k % 3, 2 + k % 4, 3)] for k in range(1, 8)}
+
+
+def judged(folder, name, shift=0, **judge):
+    """A judge's grades of the seven answers of m, of which the first three are moved."""
+    moved = {
+        key: [tuple(min(5, g + shift * (int(key) < 4)) for g in own[0])]
+        for key, own in GRADES.items()
+    }
+    given_jcq(folder / name, "m", moved, judge=JUDGE | judge)
+
+
+def test_a_judge_in_two_wordings_stands_beside_its_own_noise_and_beside_people(
+    tmp_path,
+):
+    judged(tmp_path, "v1")
+    judged(tmp_path, "again", extra_body={"seed": 1})
+    judged(tmp_path, "guarded", 1, prompt="jcq-v1-guarded-2")
+    judged(tmp_path, "other", model="k")
+    rows = [
+        {"model": "m", "item": key, "criterion": "柔軟性", "rater": r, "score": g[0][1]}
+        for key, g in GRADES.items()
+        for r in "AB"
+    ]
+    write_jsonl(tmp_path / "people.jsonl", rows)
+    places = ("people.jsonl", "v1", "again", "guarded", "other")
+    names = [f"{name}={tmp_path / name}" for name in places[1:]]
+    run = agree_raters([str(tmp_path / places[0]), *names], tmp_path / "out")
+    values = json.loads((run.folder / "agreement.json").read_text("utf-8"))
+    cells = {
+        (cell["what"], *cell["between"]): cell
+        for cell in values["cells"]
+        if cell["criterion"] == "flexibility"
+    }
+    assert cells["the same judge again", "v1", "again"]["pairs"]["apart"] == 0
+    two = cells["one judge in other words", "j (jcq-v1)", "guarded"]
+    assert two["pairs"]["difference"] == pytest.approx(3 / 7)
+    assert two["pairs"]["exact"] == pytest.approx(4 / 7)
+    assert cells["judges", "j (jcq-v1)", "guarded", "other"]["pairs"]["pairs"] == 3
+    people = cells["people | judge", "people", "other"]
+    assert (people["alphas"]["ordinal"]["alpha"], people["icc"]["n"]) == (1, 7)
+    assert cells["each two", "A", "guarded"]["alphas"]["ordinal"]["units"] == 7
+    assert "## One judge in other words: j (jcq-v1)" in run.page
+    assert "Asked again" in run.page
+
+
+def test_two_judges_of_one_system_in_a_folder_are_two_raters(tmp_path):
+    judged(tmp_path / "runs", "a")
+    judged(tmp_path / "runs", "b", 1, model="k")
+    _, values = agreed(tmp_path, "runs")
+    assert {(c["what"], *c["between"]) for c in values["cells"]} == {
+        ("judges", "j", "k")
+    }
 
 
 def test_judgings_that_share_nothing(tmp_path):
     given_jcq(tmp_path / "a", "m", {"1": [(1, 2, 3, 4)]})
     given_jcq(tmp_path / "b", "n", {"1": [(1, 2, 3, 4)]})
-    places = [str(tmp_path / name) for name in "ab"]
     with refused("agreement: no answer judged twice"):
-        agree_judges(find_judged(places, None), tmp_path / "out")
+        agreed(tmp_path, "a", "b")
     with refused("agreement: one judging"):
-        agree_judges(find_judged(places[:1], None), tmp_path / "out")
-
-
-def test_scores_that_are_apart():
-    row = same_answers("f", np.array([[1.0, 2, 3, NONE], [1, 3, 5, 2], [1, 2, 3, 4]]))
-    assert row.exact == pytest.approx((1 / 3 + 1 + 1 / 4) / 3)
-    assert row.within_one == pytest.approx((2 / 3 + 1 + 2 / 4) / 3)
-    assert row.difference is None
+        agreed(tmp_path, "a")
 
 
 def test_the_command_says_which_question_it_answers(tmp_path):
     write_csv(tmp_path / "r.csv", pbig_rows())
-    given_jcq(tmp_path / "a", "m", {"1": [(1, 2, 3, 4)], "2": [(2, 2, 3, 5)]})
+    judged(tmp_path, "a")
     for place, heading in (
-        (("r.csv", "--rubric", "pbig"), "## Krippendorff's alpha"),
-        (("a", "again=a"), "a, again"),
+        (("r.csv", "--rubric", "pbig"), "## People"),
+        (("a", "again=a"), "## The same judge again: a"),
     ):
         done = sozo(tmp_path, "agreement", *place, "--output", place[1])
         assert (done.returncode, heading in done.stdout) == (0, True), done.stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "row"),
-    [
-        ("r.csv a", "agreement: ratings beside runs"),
-        ("r.csv --judge", "agreement: judge of ratings"),
-        ("a --rubric pbig", "agreement: rubric of runs"),
-        ("r.csv --level cardinal", "agreement: no such level"),
-    ],
-)
-def test_options_that_do_not_go_together_are_refused(words, row, tmp_path):
-    write_csv(tmp_path / "r.csv", pbig_rows(1))
-    given_jcq(tmp_path / "a", "m", {"1": [(1, 2, 3, 4)]})
-    done = sozo(
-        tmp_path, "agreement", *words.split(), "--output", "out", OPENAI_API_KEY="none"
-    )
+    done = sozo(tmp_path, "agreement", "r.csv", "--level", "cardinal", "--output", "o")
     assert done.returncode == 2
-    assert says(row, done.stderr)
+    assert says("agreement: no such level", done.stderr)

@@ -1,4 +1,4 @@
-"""`sozo agreement`: Table 23, agreement and Figure 1 of finished runs, by hand and as a user runs it."""
+"""`sozo correlate` of rewrites: Tables 23 and 24 and Figure 1 of finished runs, by hand and as a user runs it."""
 
 import json
 import shutil
@@ -13,7 +13,7 @@ from finished_runs import SCORES, given_sat
 from judge_server import completion, serving
 from sentences import refused, says
 from sozo.scoring.judges.protocol import JudgeSettings
-from sozo.studies.agreement.run import agree
+from sozo.studies.correlate.run import correlate_runs
 from sozo.tasks.sat.stories import Story
 
 KEY = "sk-very-secret"
@@ -69,80 +69,45 @@ def judging(grade):
         yield url, asked
 
 
-def values(run):
-    return json.loads((run.folder / "agreement.json").read_text("utf-8"))
+def correlated(folder, runs, out="out", **how):
+    run = correlate_runs([str(folder / runs)], folder / out, task="sat", **how)
+    return run, json.loads((run.folder / "correlations.json").read_text("utf-8"))
 
 
 def test_ranks_and_agreement_with_people_by_hand(tmp_path):
-    runs = write_runs(tmp_path / "runs")
-    run = agree(
-        [str(runs)], tmp_path / "out", rankings=write_rankings(tmp_path / "r.jsonl")
+    write_runs(tmp_path / "runs")
+    run, found = correlated(
+        tmp_path, "runs", ratings=[write_rankings(tmp_path / "r.jsonl")]
     )
-    found = values(run)
-    by_model = {row["model"]: row["by_evaluation"] for row in found["ranked"]}
+    by_model = {row.pop("system"): row for row in found["places"]}
     assert list(by_model) == ["a", "b", "c", "d"]
+    points = (1 + 2 / 3 + 1 + 2 / 3) / 4
     assert by_model["a"] == {
-        "ja-ginza": {"mean": pytest.approx(0.625), "stories": 4, "place": 1},
-        "human": {
-            "mean": pytest.approx((1 + 2 / 3 + 1 + 2 / 3) / 4),
-            "stories": 4,
-            "place": 1,
-        },
+        "ja-ginza": {"mean": pytest.approx(0.625), "n": 4, "place": 1},
+        "people": {"mean": pytest.approx(points), "n": 4, "place": 1},
     }
-    assert by_model["c"]["human"] == {
-        "mean": pytest.approx((1 / 3 + 1 / 3 + 2 / 3 + 0) / 4),
-        "stories": 4,
-        "place": 3,
-    }
-    (one,) = found["compared"]
-    theirs = [human(model).mean() for model in MODELS]
-    assert one["pearson"] == pytest.approx(
-        np.corrcoef(DISTANCES.mean(axis=1), theirs)[0, 1]
+    points = (1 / 3 + 1 / 3 + 2 / 3 + 0) / 4
+    assert by_model["c"]["people"]["mean"] == pytest.approx(points)
+    (cell,) = found["people and ja-ginza"]
+    theirs = np.array([human(model) for model in MODELS])
+    over = np.corrcoef(DISTANCES.mean(axis=1), theirs.mean(axis=1))[0, 1]
+    assert cell["over systems"]["r"] == pytest.approx(over)
+    assert cell["over systems"]["reason"] == "4 questions: an interval needs at least 5"
+    own = [side - side.mean(axis=1, keepdims=True) for side in (DISTANCES, theirs)]
+    within = np.corrcoef(*(side.ravel() for side in own))[0, 1]
+    assert cell["within systems"]["r"] == pytest.approx(within)
+    assert cell["r"] == pytest.approx(
+        np.corrcoef(DISTANCES.ravel(), theirs.ravel())[0, 1]
     )
-    assert (one["evaluation"], one["reference"], one["models"], one["stories"]) == (
-        "ja-ginza",
-        "human",
-        4,
-        4,
-    )
-    assert one["p_holm"] == one["p"]  # one comparison
-    assert one["reason"] == "4 models: the interval is wide"
     # Figure 1: one story at a time, the mean over the four stories that can be drawn; all four, the correlation itself.
-    each = [
-        np.corrcoef(DISTANCES[:, k], [human(model)[k] for model in MODELS])[0, 1]
-        for k in range(4)
-    ]
-    first, *_, last = one["curve"]
+    each = [np.corrcoef(DISTANCES[:, k], theirs[:, k])[0, 1] for k in range(4)]
+    first, *_, last = found["curves"]["ja-ginza"]
     assert first["mean"] == pytest.approx(np.mean(each), abs=0.02)
-    assert (first["low"], first["high"]) == (
-        pytest.approx(min(each)),
-        pytest.approx(max(each)),
-    )
-    assert (last["stories"], last["mean"]) == (4, pytest.approx(one["pearson"]))
-    svg = ElementTree.parse(run.folder / "agreement-curve.svg").getroot()
-    assert "Pearson correlation with human" in "".join(svg.itertext())
-
-
-def test_what_people_did_not_rank_is_left_out_and_said(tmp_path):
-    runs = write_runs(tmp_path / "runs")
-    given_sat(tmp_path / "runs" / "_e|<b>", "_e|<b>", dict.fromkeys(TALES, 0.5))
-    places = {**PLACES, "狐": "abcd"}
-    rankings = write_rankings(
-        tmp_path / "r.jsonl", places, lambda model: "gone" if model == "d" else model
-    )
-    run = agree([str(runs)], tmp_path / "out", rankings=rankings)
-    found = values(run)
-    assert found["notes"] == [
-        "People ranked 1 models that there is no run of: gone.",
-        "People did not rank 2 of the models: _e|<b>, d.",
-        "People ranked 1 stories that are not among the runs'.",
-    ]
-    (one,) = found["compared"]
-    assert (one["models"], one["stories"]) == (3, 4)
-    assert one["reason"] == "3 models: too few for an interval"
-    assert one["pearson"] == pytest.approx(
-        np.corrcoef(DISTANCES[:3].mean(axis=1), [human(m).mean() for m in "abc"])[0, 1]
-    )
+    ends = (pytest.approx(min(each)), pytest.approx(max(each)))
+    assert (first["low"], first["high"]) == ends
+    assert (last["questions"], last["mean"]) == (4, pytest.approx(over))
+    svg = ElementTree.parse(run.folder / "curve.svg").getroot()
+    assert "Pearson correlation with people" in "".join(svg.itertext())
 
 
 def test_without_people_encoders_are_compared_with_the_judge(tmp_path, monkeypatch):
@@ -152,34 +117,27 @@ def test_without_people_encoders_are_compared_with_the_judge(tmp_path, monkeypat
     grades = {"a": "5", "b": "3", "c": "4点"}
     with judging(lambda text: grades[text[0]]) as (url, asked):
         options = JudgeSettings(judge_model="j", judge_base_url=url)
-        run = agree([str(runs)], tmp_path / "out", judging=options)
+        _, found = correlated(tmp_path, "runs", judging=options)
     assert len(asked) == 16  # four stories by three models, and c's replies once more
-    found = values(run)
     assert found["judge"]["statuses"] == {
         "a": {"ok": 4},
         "b": {"ok": 4},
         "c": {"unparseable": 4},
         "e": {"no_rewrite": 4},
     }
-    by_model = {
-        row["model"]: row["by_evaluation"]["judge j"] for row in found["ranked"]
-    }
-    assert by_model["a"] == {"mean": 1.0, "stories": 4, "place": 1}
-    assert by_model["c"] == {"mean": None, "stories": 0, "place": None}
-    (one,) = found["compared"]
-    assert (one["reference"], one["pearson"], one["stories"]) == ("judge j", None, 0)
-    assert one["reason"] == "no story has scores of all models in both"
-    assert (one["curve"], (tmp_path / "out" / "agreement-curve.svg").exists()) == (
-        [],
-        False,
-    )
+    by_model = {row["system"]: row["judge j"] for row in found["places"]}
+    assert by_model["a"] == {"mean": 1.0, "n": 4, "place": 1}
+    assert by_model["c"] == {"mean": None, "n": 0, "place": None}
+    (cell,) = found["judge j and ja-ginza"]
+    assert cell["over systems"]["reason"] == "2 systems: a line goes through any two"
+    assert "curves" not in found
 
 
 def test_a_judge_that_was_stopped_goes_on_and_nothing_is_asked_twice(
     tmp_path, monkeypatch
 ):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    runs = write_runs(tmp_path / "runs", "abc")
+    write_runs(tmp_path / "runs", "abc")
     rankings = write_rankings(tmp_path / "r.jsonl")
 
     def grade(text):
@@ -198,29 +156,27 @@ def test_a_judge_that_was_stopped_goes_on_and_nothing_is_asked_twice(
 
         def agreed(name, **more):
             settings = JudgeSettings(**options, **more)
-            return agree(
-                [str(runs)], tmp_path / name, rankings=rankings, judging=settings
+            return correlated(
+                tmp_path, "runs", name, ratings=[rankings], judging=settings
             )
 
-        first = agreed("out", max_cost=3.2)
+        first, found = agreed("out", max_cost=3.2)
         assert "above 3.2" in first.stopped
         assert len(asked) == 6
-        assert values(first)["judge"]["statuses"]["c"] == {"not_asked": 4}
+        assert found["judge"]["statuses"]["c"] == {"not_asked": 4}
         assert not (tmp_path / "out" / "metrics.json").exists()
-        whole = agreed("out")
+        whole, found = agreed("out")
         assert (whole.stopped, len(asked), len(set(asked))) == (None, 12, 12)
-        assert [
-            (one["evaluation"], one["reference"]) for one in values(whole)["compared"]
-        ] == [
-            ("ja-ginza", "human"),
-            ("judge j", "human"),
-            ("ja-ginza", "judge j"),
+        assert [name for name in found if " and " in name] == [
+            "people and ja-ginza",
+            "people and judge j",
+            "judge j and ja-ginza",
         ]
-        again = agreed("out")
+        again, _ = agreed("out")
         assert (again.finished_before, again.page, len(asked)) == (True, whole.page, 12)
         # One more model: another folder, with what was paid for.
         write_runs(tmp_path / "runs")
-        with refused("agreement: one more model"):
+        with refused("correlate: one more model"):
             agreed("out")
         (tmp_path / "more").mkdir()
         shutil.copy(tmp_path / "out" / "judgements.jsonl", tmp_path / "more")
@@ -250,22 +206,25 @@ def test_the_command(tmp_path):
     with judging(
         lambda text: "1" if "竜宮城" in text else "3" if "銀行" in text else "4"
     ) as (url, asked):
-        words = "runs --embedding-models ja-ginza --rankings r.jsonl --output out"
+        words = (
+            "runs --task sat --embedding-models ja-ginza --ratings r.jsonl --output out"
+        )
         judge = ("--judge", "--judge-model", "j", "--judge-base-url", url)
-        done = sozo(tmp_path, "agreement", *words.split(), *judge, OPENAI_API_KEY=KEY)
+        done = sozo(tmp_path, "correlate", *words.split(), *judge, OPENAI_API_KEY=KEY)
         assert (done.returncode, done.stderr) == (0, "")
         assert len(asked) == 12
-    assert (tmp_path / "out" / "agreement.md").read_text("utf-8") in done.stdout
-    found = json.loads((tmp_path / "out" / "agreement.json").read_text("utf-8"))
+    assert (tmp_path / "out" / "correlations.md").read_text("utf-8") in done.stdout
+    found = json.loads((tmp_path / "out" / "correlations.json").read_text("utf-8"))
     # The run's own scores are all 0.5; the encoder that was named finds the copies, as people and the judge do.
-    means = {row["model"]: row["by_evaluation"] for row in found["ranked"]}
+    means = {row["system"]: row for row in found["places"]}
     assert means["a"]["ja-ginza-texts"]["mean"] == pytest.approx(0, abs=1e-6)
     assert min(means[model]["ja-ginza-texts"]["mean"] for model in "bc") > 0.05
     assert [means[model]["judge j"]["mean"] for model in "abc"] == pytest.approx(
         [0.2, 0.6, 0.8]
     )
-    judge = next(one for one in found["compared"] if one["evaluation"] == "judge j")
-    assert judge["pearson"] == pytest.approx(np.corrcoef([1, 3, 4], [0, 0.5, 1])[0, 1])
+    (cell,) = found["people and judge j"]
+    expected = np.corrcoef([1, 3, 4], [0, 0.5, 1])[0, 1]
+    assert cell["over systems"]["r"] == pytest.approx(expected)
     assert not [
         path for path in (tmp_path / "out").iterdir() if KEY in path.read_text("utf-8")
     ]
@@ -274,19 +233,24 @@ def test_the_command(tmp_path):
 @pytest.mark.parametrize(
     ("words", "row"),
     [
-        ("runs/a", "agreement: one model"),
-        ("runs --rankings other.jsonl", "agreement: rankings of other models"),
-        ("runs --rankings stories.jsonl", "agreement: rankings of other stories"),
-        ("runs --judge-model j", "agreement: judge's setting without a judge"),
-        ("runs --judge --judge-price-in 1", "agreement: half a price"),
-        ("runs else", "agreement: scores by another encoder"),
-        ("runs changed", "agreement: story with another text"),
+        ("runs --judge-model j", "correlate: judge's setting without a judge"),
+        ("runs --task sat --judge --judge-price-in 1", "correlate: half a price"),
+        (
+            "runs else --task sat --ratings r.jsonl",
+            "correlate: scores by another encoder",
+        ),
+        (
+            "runs changed --task sat --ratings r.jsonl",
+            "correlate: story with another text",
+        ),
+        ("runs --task dat --ratings r.jsonl", "correlate: no run of the task"),
+        ("runs --ratings other.jsonl", "correlate: rankings of other models"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(words, row, tmp_path):
     write_runs(tmp_path / "runs")
-    write_rankings(tmp_path / "other.jsonl", {"桃": "dxy"})
-    write_rankings(tmp_path / "stories.jsonl", {"狐": "abcd"})
+    write_rankings(tmp_path / "r.jsonl")
+    write_rankings(tmp_path / "other.jsonl", {"桃": "xyz"})
     other, changed = (
         {**SCORES, "embedding_model": "other"},
         [Story("桃", "", "", "", "別の話")],
@@ -294,7 +258,7 @@ def test_what_cannot_be_compared_is_refused(words, row, tmp_path):
     given_sat(tmp_path / "else", "e", {"桃": 0.5}, scorer=other)
     given_sat(tmp_path / "changed", "f", {"桃": 0.5}, stories=changed)
     done = sozo(
-        tmp_path, "agreement", *words.split(), "--output", "out", OPENAI_API_KEY="none"
+        tmp_path, "correlate", *words.split(), "--output", "out", OPENAI_API_KEY="none"
     )
     assert done.returncode == 2
     assert says(row, done.stderr)

@@ -11,11 +11,9 @@ import pytest
 
 from command_line import sozo
 from fakes import FakeJudge
-from finished_runs import sat_run
 from model_server import KEY, completion, server
 from pbig_runs import CRITERIA, by_kind, criterion_of, verdict
-from pbig_trial_rule import EXPERTS, rate
-from sentences import refused, says
+from sentences import refused
 from sozo.eval.run import score_answers
 from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.suite.pbig.ideas import parse_idea, trial_ideas, trial_patents
@@ -241,60 +239,6 @@ def test_gates_ask_what_the_paper_asks_and_no_more(tmp_path):
     (tmp_path / "run" / "metrics.json").unlink()
     assert scored(tmp_path / "run", again).metrics == run.metrics
     assert len(again.asked) == 3
-
-
-@pytest.mark.studies
-def test_a_judge_for_each_expert_is_shown_her_own_ratings_of_other_patents(
-    tmp_path, monkeypatch
-):
-    from sozo.studies.experts.histories import load_experts
-    from sozo.studies.experts.run import judge_as_experts
-    from sozo.studies.rubric import load_rubric
-
-    by_title = {idea.title: idea for idea in trial_ideas()}
-    experts = [expert for expert in EXPERTS if expert.name in ("T5", "B2")]
-    wrong = []
-
-    def reply(prompt):
-        examples, _, asked = prompt.partition("# Input\n")
-        target = by_title[re.search("Product idea: (.+)", asked)[1]]
-        shown = [by_title[t] for t in re.findall("Product idea: (.+)", examples)]
-        given = [int(score) for score in re.findall(r"Score: (\d)\n", examples)]
-        name = criterion_of(prompt).name
-        own = [[rate(e, idea).get(name) for idea in shown] == given for e in experts]
-        leaks = any(idea.patent == target.patent for idea in shown)
-        if leaks or len(shown) != 10 or not any(own):
-            wrong.append(prompt)
-        best = max(criterion_of(prompt).scores)
-        return verdict(0 if name == "market_size_b2b" else best)
-
-    judge = FakeJudge(reply)
-    monkeypatch.setattr("sozo.studies.experts.run.make_judge", lambda settings: judge)
-    plain = scored(tmp_path / "plain", FakeJudge(lambda prompt: verdict(2)))
-    loaded = load_experts(["T5", "B2"], load_rubric("pbig"), 10)
-    run = judge_as_experts(plain.folder, loaded, tmp_path / "run", JUDGING)
-    assert wrong == []
-    # Both rate specificity; T5 the three technical axes, B2 the four of business.
-    assert run.metrics["statuses"]["ok"] == 72 * (2 + 3 + 4)
-    worths = {name: mean["value"] for name, mean in run.metrics["experts"].items()}
-    # B2B is not served, for its size is 0; B2C is, to the full.
-    assert worths == {"T5": pytest.approx(1), "B2": pytest.approx(1)}
-    assert run.metrics["measures"]["pbig/b2b"]["value"] == 0
-    assert run.metrics["measures"]["pbig/worth"]["value"] == pytest.approx(1)
-    with refused("experts: nobody of that name"):
-        load_experts(["T9"], load_rubric("pbig"), 10)
-
-
-@pytest.mark.studies
-def test_experts_of_whom_nothing_can_be_judged_are_refused(tmp_path):
-    words = ("experts", "--trial", "--as-experts", "T5", "--judge-model", "j")
-    words = (*words, "--output", "out")
-    done = sozo(tmp_path, *words, OPENAI_API_KEY="none")
-    assert says("experts: no answers", done.stderr)
-    sat_run(tmp_path / "sat", "one", lambda story: story.text)
-    done = sozo(tmp_path, *words, "--answers", "sat", OPENAI_API_KEY="none")
-    assert says("experts: a run of sat", done.stderr)
-    assert (done.returncode, (tmp_path / "out").exists()) == (2, False)
 
 
 def test_means_leave_out_what_is_no_product_for_a_market(tmp_path):

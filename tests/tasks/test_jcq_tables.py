@@ -60,7 +60,7 @@ def test_a_model_by_criterion_and_by_task(a, b):
 
 @pytest.mark.studies
 def test_the_cells_that_are_correlated_one_by_one(a, b):
-    from sozo.studies.correlate.people import grid_of
+    from sozo.studies.correlate.across import grid_of
 
     grid = grid_of(Jcq)
     assert list(grid) == [

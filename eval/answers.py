@@ -122,7 +122,7 @@ def write_for_raters(
     by_item: dict[str, dict[str, list[str]]] = {}
     asked: dict[str, str] = {}
     for model in models:
-        for run in () if model.judge else model.runs.values():
+        for run in model.runs.values():
             asked |= {
                 item: row.get("question") or row.get("story") or row["prompt"]
                 for item, row in run.items.items()

@@ -98,9 +98,9 @@ def runs_of(
 ) -> list[tuple[str, RunResult]]:
     """The runs of one task, each after its system: of `wanted`, or of the only one whose answers judges scored."""
     runs = [
-        (model.name.removesuffix(f" by {model.judge}"), run)
+        (model.name, run)
         for model in models
-        for run in model.runs.values()
+        for run in (*model.runs.values(), *model.judged.values())
         if wanted in (None, run.task)
     ]
     if wanted is None:

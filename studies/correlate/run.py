@@ -101,8 +101,8 @@ def correlate_runs(
     `key` as in `read_ratings`; a file of the models' `families` (columns model and family) is heeded over models.
     """
     models = find_evaluated(runs)
-    # Of answers that several judges scored the first one's count; a model of one task has nothing to correlate.
-    rows = [m for m in models if not m.judge and len({name for name, _ in m.runs}) > 1]
+    # A model of one task has nothing to correlate.
+    rows = [m for m in models if len({name for name, _ in m.runs}) > 1]
     tasks = correlated_tasks(models)
     means = {each.name: task_means(each, rows) for each in tasks}
     family_of = _families(families, rows) if families else None

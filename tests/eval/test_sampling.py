@@ -27,6 +27,7 @@ from sozo.eval.draw import SamplingOptions, draw_parts
 from sozo.eval.run import run_task
 from sozo.models.nouns import RandomNouns
 from sozo.models.settings import GeneratorSettings
+from sozo.scoring.final_text import COMPLETE, STATES
 from sozo.tasks.dat.instruments import diversity_ends, measure
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.tasks.dat.summary import summarise
@@ -239,7 +240,9 @@ def test_two_processes_give_the_table_of_one(tmp_path, jumandic_checker, ginza):
     row = summarise(tmp_path / "one", source="random")
     words, lists = read_lists(tmp_path / "one")
     row = replace(row, instruments=measure(judge, words, lists) | diversity_ends(lists))
-    assert metrics == row.metrics() | {"ten_words": 100, "refused": {}}
+    states = dict.fromkeys(STATES, 0) | {COMPLETE: 100}
+    told = {"ten_words": 100, "refused": {}, "states": states}
+    assert metrics == row.metrics() | told
 
 
 @pytest.mark.studies

@@ -11,7 +11,7 @@ from sozo.tasks.dat.scorer import DatScorer, DatSettings
 
 class RecordingReward(DatReward):
     def __call__(self, prompts=None, completions=(), **kwargs):
-        paid = super().__call__(prompts, completions, **kwargs)
+        paid = super().__call__(prompts=prompts, completions=completions, **kwargs)
         texts = [completion_text(completion) for completion in completions]
         with (self.folder / f"{rank()}.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps({"texts": texts, "paid": paid}) + "\n")

@@ -238,10 +238,17 @@ def test_a_lora_adapter_is_merged_before_all_weights_are_trained(
     assert sum(text.startswith("1. ") for text in generated(second)) >= 3
 
 
-def test_an_adapter_that_cannot_be_merged(answers, tmp_path, capfd):
-    (tmp_path / "adapter").mkdir()
+def test_an_adapter_that_cannot_be_merged(mini, answers, tmp_path, capfd):
+    for name in ("adapter", "base"):
+        (tmp_path / name).mkdir()
+    shutil.copy(mini / "config.json", tmp_path / "base")  # and no weights
     (tmp_path / "adapter" / "adapter_config.json").write_text(
-        '{"peft_type": "LORA", "base_model_name_or_path": "./no"}'
+        json.dumps(
+            {
+                "peft_type": "LORA",
+                "base_model_name_or_path": str(tmp_path / "base"),
+            }
+        )
     )
     with refused("weights: cannot merge an adapter"):
         train("sft", tmp_path / "adapter", answers, tmp_path / "out")

@@ -77,7 +77,7 @@ $(VLLM)/.installed: tests/real_vllm/requirements.txt
 	touch $@
 
 # TESTS are words of pytest: make test-cluster TESTS="-k test_c"
-test-cluster: $(STAMP) ## two hosts and a real Slurm on this machine: killed, preempted, out of time (root, Linux; 20 minutes at most)
+test-cluster: $(STAMP) ## two hosts and a real Slurm on this machine: killed, preempted, out of time (root, Linux; two quiet cores)
 	$(BIN)/python tests/cluster/two_hosts.py $(TESTS)
 
 lint: $(STAMP) ## ruff and mypy

@@ -184,6 +184,7 @@ def _remove():
         for pid in pids(number):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        _ip(f"link del sozov{number}", check=False)  # else it goes some time later
         _ip(f"netns del sozo{number}", check=False)
         shutil.rmtree(f"/etc/netns/sozo{number}", ignore_errors=True)
     with suppress(OSError):

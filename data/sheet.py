@@ -164,7 +164,7 @@ def _table(
         raise UserError(
             f"{path}: is mojibake, letters read by a wrong encoding; save it anew as UTF-8 from where it came"
         )
-    answers = cells.iloc[1:].set_axis(cells.iloc[0], axis=1)
+    answers = cells.iloc[1:].set_axis(_names(rows[: max(header_rows, 1)]), axis=1)
     answers = answers.set_axis(answers.index + 1)
     for k, row in enumerate(rows[1:3], 2):
         if all(not cell or cell.startswith(_EXPLAINS) for cell in row):
@@ -177,8 +177,25 @@ def _table(
         for k, row in enumerate(rows[1:])
         if row in heads
     }
-    texts = rows[1] if header_rows > 1 else ()
+    # SurveyMonkey says Response of any question.
+    below = rows[1] if header_rows > 1 else ()
+    texts = [cell.removesuffix("Response") for cell in below]
     return Sheet(path, answers, encoding, delimiter, texts, aside, trimmed)
+
+
+def _names(heads: Sequence[Sequence[str]]) -> Sequence[str]:
+    """What columns are called: as in the first row; where a heading spans several columns, as in the second one."""
+    first, *below = heads
+    if not below:
+        return first
+    spans = [
+        not one or not after
+        for one, after in zip(first, [*first[1:], "-"], strict=True)
+    ]
+    return [
+        (spanned and second) or one
+        for one, second, spanned in zip(first, below[0], spans, strict=True)
+    ]
 
 
 def _is_mojibake(text: str) -> bool:
@@ -206,7 +223,7 @@ def sheet_files(path: Path) -> tuple[list[Path], dict[Any, str]]:
     for file in sorted(path.iterdir(), key=lambda file: (len(file.name), file.name)):
         if file.name.startswith((".", "~$")):
             aside[file.name] = "hidden"
-        elif file.is_dir() or file.suffix.lower() != ".csv":
+        elif not file.is_file() or file.suffix.lower() != ".csv":
             aside[file.name] = "no CSV file"
         elif (first := files.setdefault(contents(file), file)) != file:
             aside[file.name] = f"equal to {first.name}"

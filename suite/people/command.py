@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 _NAMED = (
     "sheet",
     "header_rows",
-    "only",
     "participant",
     "trial",
     "group",
@@ -54,9 +53,6 @@ class PeopleOptions(Checked):
         None,
         "How many rows at the top are headings, such as names and questions.",
         least=1,
-    )
-    only: str | None = setting(
-        None, "COLUMN=VALUE: these rows alone, such as of who gave consent."
     )
     participant: str | None = setting(None, "Column that says who wrote a list.")
     trial: str | None = setting(
@@ -96,13 +92,21 @@ def people(
         list[str] | None,
         typer.Option(help="Columns of numbers that scores are correlated with."),
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="COLUMN=VALUE: these rows alone, such as of who gave consent."
+        ),
+    ] = None,
 ) -> None:
     """What people wrote: a spreadsheet of lists is scored.
 
     With a page, and a paragraph for the methods section.
     """
     with told_in(options.lang, _text(file, options.sheet)) as said:
-        score_people(Dat(settings), file, output, options, said, correlate or ())
+        score_people(
+            Dat(settings), file, output, options, said, correlate or (), only or ()
+        )
         summary = output / ("people.md" if said is str else "people_ja.md")
         names = (
             "config.json",
@@ -143,6 +147,7 @@ def score_people(
     options: PeopleOptions,
     said: Callable[[str], str] = str,
     correlate: Sequence[str] = (),
+    only: Sequence[str] = (),
 ) -> None:
     """Score a spreadsheet into a folder that no command of sozo reads as a run: scores.csv, people.html, people.md.
 
@@ -165,7 +170,7 @@ def score_people(
         for name, path in given.items()
         if path and path.exists()
     }
-    asked = {name: getattr(options, name) for name in _NAMED}
+    asked = {name: getattr(options, name) for name in _NAMED} | {"only": list(only)}
     named = {name: value for name, value in asked.items() if value}
     page = RunFolder(
         output,

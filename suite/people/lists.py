@@ -184,6 +184,7 @@ def read_written(
     sheet, named = sheet.answers(), named or {}
     columns, unread = _columns(sheet, language)
     participant = _participant(sheet, named, language)
+    _refuse_headings_below(sheet)
     if "header_rows" not in named:
         _refuse_heading(sheet, participant, columns)
     trial = _column_of(sheet, "trial", named, language)
@@ -367,23 +368,38 @@ def _refuse_heading(
                 raise sheet.wrong(f"is a heading and no person ({shown}); {way}", row)
 
 
+def _refuse_headings_below(sheet: Sheet) -> None:
+    """UserError where a row has other rows' headings, in another order or spelling, as of files joined by hand."""
+    names = set(map(plain, sheet.cells.columns)) - {""}
+    same = sheet.cells.map(plain).isin(names).sum(axis=1)
+    filled = (sheet.cells != "").sum(axis=1)
+    if len(rows := same.index[(same > 1) & (2 * same > filled)]):
+        row = rows[0]
+        shown = brief(" | ".join(filter(None, sheet.cells.loc[row])))
+        way = "give the files in a folder, or each column the same place and heading"
+        raise sheet.wrong(f"holds headings and no person ({shown}); {way}", row)
+
+
 def only(sheet: Sheet, language: str, named: Mapping[str, Any]) -> Sheet:
-    """The sheet without the rows that lack what `named` wants "only", COLUMN=VALUE; a blank has its participant's."""
-    if not (wish := named.get("only")):
-        return sheet
-    name, _, value = wish.partition("=")
-    answers = sheet.answers()
-    folded = _named(answers, name).map(_folded)
-    said = folded.where(folded != "")
-    who = _participant(answers, named, language)
-    if who is not None:
-        said = said.fillna(said.groupby(_as_one(who)).transform("first"))
-    left = said.index[said != _folded(value)]
-    if len(left) == len(said):
-        there = brief(", ".join(said.dropna().unique()))
-        raise sheet.wrong(f"no row has {wish}; the column holds: {there}")
-    aside = {**sheet.aside, **dict.fromkeys(left, f"other than {wish}")}
-    return replace(sheet, cells=sheet.cells.drop(index=left), aside=aside)
+    """The sheet without the rows that lack one of what `named` wants "only", COLUMN=VALUE each.
+
+    A blank cell has its participant's value.
+    """
+    for wish in named.get("only", ()):
+        name, _, value = wish.partition("=")
+        answers = sheet.answers()
+        folded = _named(answers, name).map(_folded)
+        said = folded.where(folded != "")
+        who = _participant(answers, named, language)
+        if who is not None:
+            said = said.fillna(said.groupby(_as_one(who)).transform("first"))
+        left = said.index[said != _folded(value)]
+        if len(left) == len(said):
+            there = brief(", ".join(said.dropna().unique()))
+            raise sheet.wrong(f"no row has {wish}; the column holds: {there}")
+        aside = {**sheet.aside, **dict.fromkeys(left, f"other than {wish}")}
+        sheet = replace(sheet, cells=sheet.cells.drop(index=left), aside=aside)
+    return sheet
 
 
 def _column_of(
@@ -405,6 +421,13 @@ def _participant(
 ) -> "pd.Series | None":
     """Who wrote each row; in a folder another file may call participants otherwise."""
     participant = _column_of(sheet, "participant", named, language)
+    if participant is not None and "participant" not in named:
+        twin = f"^{re.escape(plain(str(participant.name)))}$"
+        if any(
+            ((other != participant) & (other != "") & (participant != "")).any()
+            for other in sheet.columns(twin)
+        ):
+            raise sheet.wrong("has two columns of one name; rename one of them")
     if participant is not None and sheet.path.is_dir() and "participant" not in named:
         for other in sheet.columns(*_KNOWN["participant"]):
             participant = participant.where(participant != "", other)

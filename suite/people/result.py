@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 
 _ALPHA, _ALPHA_NAME = Measure("alpha", 2), "Cronbach's alpha"
 _SHOWN = 500  # lists on the page
+# What only an answer to a question of consent says.
+_CONSENTS = re.compile(
+    r"^(?:同意|承諾|許可)(?:し|す|いた|致)|^I (?:do not |don't )?(?:agree|consent)",
+    re.I,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +256,13 @@ def _notes(
         notes.append(_both("unread", columns=unread))
     if n := sheet.trimmed:
         notes.append(_both("trimmed", n=n))
-    for column in answers.columns(*TEXTS["headings"]["consent"]):
+    named_so = answers.columns(*TEXTS["headings"]["consent"])
+    said_so = [
+        column
+        for _, column in answers.cells.items()
+        if column.str.contains(_CONSENTS).any()
+    ]
+    for column in {str(one.name): one for one in (*named_so, *said_so)}.values():
         if counts := column[column != ""].value_counts().to_dict():
             values = _first([f"{value}: {n:,}" for value, n in counts.items()])
             notes.append(_both("consent", column=column.name, values=values))

@@ -236,11 +236,15 @@ def test_e_a_time_limit_of_three_minutes_ends_a_run_behind_a_checkpoint():
     Path("slow.py").write_text(SLOW)
     task = {"task": "dat", "reward_funcs": ["slow.slow"]}
     task |= {"noun_checker": "jumandic", "embedding_model": "ja-ginza"}
-    more = ["--max_steps", "20", "--tasks", json.dumps([task])]
+    file = Path("recipes/tiny/grpo.yaml")
+    settings = yaml.safe_load(file.read_text("utf-8")) | {"tasks": [task]}
+    slow = file.with_name("slow.yaml")
+    slow.write_text(yaml.safe_dump(settings), "utf-8")
+    more = ["--config", slow, "--max_steps", "20"]
     job = train(
         "one-node",
         "runs/limit",
-        words=[*GRPO, *more],
+        words=["grpo", *GRPO[3:], *more],
         options="--time=3 --signal=B:TERM@30",
     ).wait()
     assert job.restarts() >= 1

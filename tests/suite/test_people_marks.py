@@ -106,6 +106,13 @@ CONSENT += [
     [f"p{k}", said, "、".join(TEN)] for k, said in enumerate(["はい", "いいえ", "はい"])
 ]
 
+AGREED = [
+    [f"p{k}", f"同意しま{end}", "、".join(TEN)] for k, end in ((1, "す"), (2, "せん"))
+]
+BOTH = [[f"p{k}", "はい", ("はい", "", "いいえ")[k], "、".join(TEN)] for k in (0, 2)]
+SPANNED = [["", "Response", *(f"Response {k}" for k in range(1, 11))]]
+SPANNED += [[str(k), "はい", *TEN] for k in (1, 2)]
+
 
 def tool(who):
     """An export with question texts and a tool's sign below its headings, with a byte order mark."""
@@ -173,15 +180,33 @@ TOLD = {
     "consent": ({"a.csv": table(CONSENT)}, {}, 3, "column 同意: はい: 2, いいえ: 1."),
     "only": (
         {"a.csv": table(CONSENT)},
-        {"only": "同意=はい"},
+        {"only": ["同意=はい"]},
         2,
         "(other than 同意=はい): 1 (3 of a.csv)",
     ),
     "consent elsewhere": (
         {"a.csv": P1 + P2, "q.csv": "participant,同意\np1,はい\np2,いいえ\n"},
-        {"only": "同意=はい"},
+        {"only": ["同意=はい"]},
         1,
         "(other than 同意=はい): 2",
+    ),
+    "consent by its values": (
+        {"a.csv": table([["participant", "参加", "回答"], *AGREED])},
+        {},
+        2,
+        "column 参加: 同意します: 1, 同意しません: 1.",
+    ),
+    "two of which both": (
+        {"a.csv": table([["participant", "同意", "公開", "回答"], *BOTH])},
+        {"only": ["同意=はい", "公開=はい"]},
+        1,
+        "(other than 公開=はい): 1",
+    ),
+    "a heading that spans ten": (
+        {"a.csv": table([["番号", "同意しますか", "名詞を", *[""] * 9], *SPANNED])},
+        {"header_rows": 2},
+        2,
+        "columns 番号; Response 1–Response 10.",
     ),
     "said": (
         {"a.csv": filed(["ID", *["語を書いて"] * 10], *MANY)},
@@ -211,6 +236,8 @@ NO_PERSON = {
     "who": [["氏名", *TEN], *MANY],
     "words": [["x", *["名詞を書いてください"] * 10], *MANY],
     "no number": [["Nummer", *["Wort"] * 10], ["1", *TEN], ["2", *TEN]],
+    "joined": [*MANY, [*HEADINGS[1:], HEADINGS[0]]],
+    "joined, otherwise spelt": [*MANY, ["Who", *(f"Word {k}" for k in range(1, 11))]],
 }
 
 
@@ -223,7 +250,7 @@ def test_a_second_heading_is_shown_and_not_guessed(kind, tmp_path):
 def test_a_value_that_no_row_has_and_two_columns_of_one_name(fake, tmp_path):
     for wish in ("同意=yes", "同意"):
         with refused("people: no row of that value"):
-            scored(fake, tmp_path, CONSENT, only=wish)
+            scored(fake, tmp_path, CONSENT, only=[wish])
     (tmp_path / "in").mkdir()
     save(tmp_path / "in/a.csv", P1)
     save(tmp_path / "in/q.csv", "participant,開放性,開放性\np1,3,4\n")

@@ -18,7 +18,7 @@ from sozo.tasks import task_types
 pytestmark = pytest.mark.studies  # of the whole repository
 
 ROOT = Path(__file__).parents[2]
-STUDIES = {"agreement", "correlate", "encoders"}
+STUDIES = {"agreement", "correlate", "encoders", "rate"}
 SUITE = {"form", "judge", "people", "words"}
 TASKS = {
     "sipen",

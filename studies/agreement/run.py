@@ -31,6 +31,7 @@ from sozo.studies.agreement.raters import (
 )
 from sozo.studies.pages import PageFolder, PageRow, PageRun, page_table
 from sozo.studies.rater_agreement import LEVELS
+from sozo.studies.rating.rated import rated_parts
 from sozo.studies.ratings import (
     UNIT,
     about_runs,
@@ -130,6 +131,7 @@ def agree_raters(
         for row in values["raters"]
     ]
     parts += ["## Raters\n", page_table(raters)]
+    parts += rated_parts([Path(place) for place in places if is_file(place)], key)
     return folder.publish("\n".join(parts), {"level": level, "cells": len(found)})
 
 

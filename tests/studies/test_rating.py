@@ -17,6 +17,7 @@ import pytest
 from browser import CHROMIUM, Browser
 from finished_runs import scored
 from sentences import refused
+from sozo.studies.agreement.run import agree_raters
 from sozo.studies.rating import command as module
 from sozo.studies.rating.command import needed, rate
 from sozo.studies.rating.rated import over_both, rated_parts
@@ -393,6 +394,22 @@ def test_eight_raters_are_told_apart(rated):
     shares = ["100.0%, n = 24", "66.7%, n = 24", "33.3%, n = 24", "0.0%, n = 24"]
     # Two raters are too few for an interval, and no strength is so great that all others lose.
     assert cells == [[*row, "–"] for row in zip(MODELS, shares, strict=True)]
+
+
+def test_agreement_joins_names_by_the_key(rated, tmp_path):
+    """The pair that is alike, the one that is reversed, and of the duels the models' own names."""
+    files, key = rated
+    page = agree_raters([*map(str, files)], tmp_path / "people", key=key).page
+    both = {
+        line.split("|")[3].strip(): line
+        for line in page.splitlines()
+        if ", " in line and line.count("|") > 9
+    }
+    assert " 1.00 " in both["agrees, agrees too"]
+    assert " −1.00 " in both["agrees, reverses"]
+    assert "| always left     | 29 of 29 |" in page
+    duels = page.partition("## Duels: creative")[2]
+    assert all(f"| {model} " in duels for model in MODELS)
 
 
 def test_strengths_are_those_of_an_own_computation(rated):

@@ -16,8 +16,6 @@ def frame(
     runs: Sequence[str],
     base: str | None = None,
     second_encoder: str | None = None,
-    *,
-    all_pairs: bool = False,
 ) -> "pd.DataFrame":
     """Every finding about finished runs as a pandas data frame, a row a number, as `sozo report` has them.
 
@@ -31,6 +29,4 @@ def frame(
     from sozo.scoring.second_encoder import SecondEncoder
 
     second = SecondEncoder.if_named(second_encoder)
-    return findings.frame(
-        findings.findings(find_evaluated(runs), base, second, all_pairs=all_pairs)
-    )
+    return findings.frame(findings.findings(find_evaluated(runs), base, second))

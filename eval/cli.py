@@ -69,12 +69,6 @@ Second = Annotated[
         "--second-encoder", help="A second encoder that nobody trained on, such as e5."
     ),
 ]
-Pairs = Annotated[
-    bool,
-    typer.Option(
-        "--all-pairs", help="Compare each model with each other one, twelve at most."
-    ),
-]
 Judges = Annotated[
     list[str] | None,
     typer.Option(
@@ -246,27 +240,19 @@ def report(
         "report.html"
     ),
     base: Base = None,
-    all_pairs: Pairs = False,
     title: Annotated[str, typer.Option(help="The page's heading.")] = "sozo",
     second_encoder: Second = None,
-    columns: Annotated[
-        list[str] | None,
+    paper: Annotated[
+        Path | None,
         typer.Option(
-            help="Columns of the LaTeX tables, by their headings (default: three, or five in two columns)."
+            help="Also a folder for a paper: tables in LaTeX and CSV, every two models, methods.txt."
         ),
     ] = None,
-    two_columns: Annotated[
-        bool,
-        typer.Option(
-            "--two-columns",
-            help="LaTeX tables as wide as both columns of a page (table*).",
-        ),
-    ] = False,
 ) -> None:
     """One page of runs: what differs, tables, answers to read."""
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.report.evaluation_page import write_evaluation
-    from sozo.eval.report.exports import Typeset
+    from sozo.eval.report.paper import write_paper
     from sozo.scoring.second_encoder import SecondEncoder
 
     second = SecondEncoder.if_named(second_encoder)
@@ -276,10 +262,9 @@ def report(
         base=base,
         title=title,
         second_encoder=second,
-        all_pairs=all_pairs,
-        typeset=Typeset(tuple(columns or ()), two_columns),
     )
     print_lines(f"{page} ({page.stat().st_size / 1e6:.1f} MB)" for page in pages)
+    print_lines(map(str, write_paper(paper, runs) if paper else ()))
 
 
 def answers(
@@ -300,7 +285,6 @@ def answers(
 def compare(
     runs: Runs,
     base: Base = None,
-    all_pairs: Pairs = False,
     second_encoder: Second = None,
     explain: Explain = False,
 ) -> None:
@@ -318,7 +302,7 @@ def compare(
             f"{' '.join(runs)}: there is one model only; give the runs of two or more"
         )
     second = SecondEncoder.if_named(second_encoder)
-    found = findings(models, base, second, all_pairs=all_pairs)
+    found = findings(models, base, second)
     print_answer(found)
     print_tables(printed_tables(found, first=False))
     if explain:

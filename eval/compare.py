@@ -15,7 +15,6 @@ from sozo.scoring.measure import FEWEST, LEVEL, Estimate, Measure
 from sozo.scoring.statistics.seeds import difference, over_seeds
 from sozo.scoring.translatable import translatable
 
-MOST_PAIRED = 12  # models that are all held against each other
 _PAIRED, _APART, _FROM_ONE = map(translatable, ("paired", "not paired", "from one run"))
 
 
@@ -55,41 +54,33 @@ class Compared:
 
     @property
     def bases(self) -> dict[str, Method]:
-        """What each method is held against; none where one is held against several."""
-        own = {method.name: base for base, method in self.pairs}
-        return own if len(own) == len(self.pairs) else {}
+        """What each method is held against, of `compare_models`."""
+        return {method.name: base for base, method in self.pairs}
 
 
-def compare_models(
-    models: Sequence[Evaluated], base: str | None = None, *, all_pairs: bool = False
-) -> Compared:
-    """Hold models against the one called `base`, else the base of their study, or the first that is no drawn list.
+def compare_models(models: Sequence[Evaluated], base: str | None = None) -> Compared:
+    """Hold models against the one called `base`, else the base of their study, or the first that is no drawn list."""
+    methods = _methods(models)
+    pairs = _with_base(methods, base)
+    by_place = base is None and any(one.first.method != "base" for one, _ in pairs)
+    return Compared(methods, pairs, by_place)
 
-    With `all_pairs` each is held against each one before it, drawn lists left out; of more than twelve UserError.
-    """
-    methods = fold(models)
-    _twice(methods)
-    if not all_pairs:
-        pairs = _with_base(methods, base)
-        return Compared(
-            methods,
-            pairs,
-            base is None and any(one.first.method != "base" for one, _ in pairs),
-        )
+
+def all_pairs(models: Sequence[Evaluated]) -> Compared:
+    """Hold each model against each one before it, drawn lists left out."""
+    methods = _methods(models)
     writers = [method for method in methods if not method.reference]
-    if len(writers) > MOST_PAIRED:
-        raise UserError(
-            f"--all-pairs: {len(writers)} models are too many for pairs; name at most {MOST_PAIRED}"
-        )
     return Compared(methods, list(combinations(writers, 2)))
 
 
-def _twice(methods: Sequence[Method]) -> None:
+def _methods(models: Sequence[Evaluated]) -> list[Method]:
+    methods = fold(models)
     names = [method.name for method in methods]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UserError(
             f"two models are called {twice}; name one of their folders otherwise: NAME=DIR"
         )
+    return methods
 
 
 def _with_base(

@@ -9,17 +9,21 @@ from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from sozo.eval.compare import Compared, Difference, compare, compare_models
+from sozo.eval.compare import Compared, Difference, all_pairs, compare, compare_models
 from sozo.eval.curve import CURVE, BesideLine, beside_line
 from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.judge_noise import column_by, judge_noise, judged_twice, with_noise
 from sozo.eval.second_encoder import PARTS, SecondGain, SecondGains
-from sozo.eval.seeds import Method, caveats_of_both, judges_of, scored_caveats
+from sozo.eval.seeds import (
+    Method,
+    caveats_of_both,
+    judges_of,
+    over_runs,
+    scored_caveats,
+)
 from sozo.models.trained_on import YES, different, target
 from sozo.scoring.measure import DIFFERENCE, LEVEL, MEAN, RATIO, Estimate, Measure
-from sozo.scoring.numbers import n_of
 from sozo.scoring.second_encoder import SecondEncoder
-from sozo.scoring.statistics.seeds import over_seeds
 from sozo.scoring.table import Cell
 from sozo.scoring.translatable import translatable
 from sozo.tasks import task_types
@@ -187,11 +191,27 @@ def findings(
     models: Sequence[Evaluated],
     base: str | None = None,
     second: SecondEncoder | None = None,
-    *,
-    all_pairs: bool = False,
 ) -> Findings:
     """The rows of models, held against the one called `base` (`compare_models`): means by task, then what differs."""
-    compared = compare_models(models, base, all_pairs=all_pairs)
+    found, pairs = _prepared(compare_models(models, base), second)
+    rows = chain(found.rows, *(pair.rows() for pair in pairs))
+    return replace(found, rows=list(rows))
+
+
+def findings_of_all(models: Sequence[Evaluated]) -> Findings:
+    """Their means, and what every two differ in by what each task is known by, in intervals that all hold at once."""
+    found, pairs = _prepared(all_pairs(models))
+    known = [row for pair in pairs for row in pair.known_by(LEVEL)]
+    among = sum(row.estimate.low is not None for row in known)
+    level = 1 - (1 - LEVEL) / max(1, among)
+    rows = chain(found.rows, *(pair.known_by(level) for pair in pairs))
+    return replace(found, rows=list(rows))
+
+
+def _prepared(
+    compared: Compared, second: SecondEncoder | None = None
+) -> "tuple[Findings, list[_Pair]]":
+    """The means by task, and the pairs."""
     columns = {}
     rows = list[Finding]()
     for task in task_types().values():
@@ -205,17 +225,16 @@ def findings(
                     rows += means(method.by(judge), task, [column])
     seers = SecondGains(second) if second else None
     tasks = [task_types()[name] for name in columns]
-    noises = dict[str, tuple[float, int]]()
-    for task in tasks:
-        if twice := judged_twice(compared, task):
-            noises |= {
-                one.name: judge_noise(twice, one)
-                for one in compared_measures(task)
-                if not one.share
-            }
-    for pair in compared.pairs:
-        rows += _Pair(*pair, compared.methods, tasks, noises, seers).rows()
-    return Findings(compared, rows, columns)
+    noises = {
+        one.name: judge_noise(twice, one)
+        for task in tasks
+        if (twice := judged_twice(compared, task))
+        for one in compared_measures(task)
+        if not one.share
+    }
+    shared = compared.methods, tasks, noises, seers
+    pairs = [_Pair(*pair, *shared) for pair in compared.pairs]
+    return Findings(compared, rows, columns), pairs
 
 
 def frame(found: Findings) -> "pd.DataFrame":
@@ -280,32 +299,6 @@ def means(
         )
 
 
-def over_runs(cells: Sequence[Cell]) -> Cell:
-    """The mean of several runs' cells with Student's interval over these, written as they are; there must be a cell.
-
-    >>> share = Measure("share", share=True)
-    >>> over_runs([Cell(value, share) for value in (0.96, 0.97, 0.98)]).line
-    '97.0% [94.5, 99.5], n = 3'
-    """
-    if len(cells) == 1:
-        return cells[0]
-    values = {
-        k: cell.value
-        for k, cell in enumerate(cells)
-        if isinstance(cell.value, int | float)
-    }
-    if not values:
-        return Cell(why=cells[0].why)
-    first = cells[next(iter(values))]
-    lacking = (
-        (translatable("{n} seeds", n=n_of(len(values), len(cells))),)
-        if len(values) < len(cells)
-        else ()
-    )
-    mean = first.measure.inside(over_seeds(values), MEAN)
-    return Cell(mean, first.measure, first.kind, below=lacking)
-
-
 def _columns(task: type[Task], runs: Sequence[RunResult]) -> list[RunColumn]:
     """What the task's view declares, and the measures of the first screen that are in no column."""
     declared = task.view.all_columns(task.measures, runs)
@@ -366,6 +359,12 @@ class _Pair:
                     self.base, self.method, task, self._level(task.second)
                 )
                 yield from self._parts(task, gains, self.seers.name) if gains else ()
+
+    def known_by(self, level: float) -> Iterator[Finding]:
+        """What they differ in by what each task is known by."""
+        for task in self.tasks:
+            if found := compare(self.base, self.method, task.known_by(), level):
+                yield self._row(task, task.known_by(), found, True)
 
     def _row(
         self, task: type[Task], measure: Measure, found: Difference, first: bool

@@ -8,7 +8,10 @@ from typing import Any
 
 from sozo.data.study_folder import without_seed
 from sozo.eval.evaluated import Evaluated
+from sozo.scoring.measure import MEAN
 from sozo.scoring.numbers import n_of
+from sozo.scoring.statistics.seeds import over_seeds
+from sozo.scoring.table import Cell
 from sozo.scoring.translatable import Translatable, translatable
 from sozo.tasks.run_result import RunResult
 
@@ -84,6 +87,32 @@ def fold(models: Sequence[Evaluated]) -> list[Method]:
         method if method.several else Method(method.first.name, {"": method.first})
         for method in methods
     ]
+
+
+def over_runs(cells: Sequence[Cell]) -> Cell:
+    """The mean of several runs' cells with Student's interval over these, written as they are; there must be a cell.
+
+    >>> from sozo.scoring.numbers import SHARE
+    >>> over_runs([Cell(value, SHARE) for value in (0.96, 0.97, 0.98)]).line
+    '97.0% [94.5, 99.5], n = 3'
+    """
+    if len(cells) == 1:
+        return cells[0]
+    values = {
+        k: cell.value
+        for k, cell in enumerate(cells)
+        if isinstance(cell.value, int | float)
+    }
+    if not values:
+        return Cell(why=cells[0].why)
+    first = cells[next(iter(values))]
+    lacking = (
+        (translatable("{n} seeds", n=n_of(len(values), len(cells))),)
+        if len(values) < len(cells)
+        else ()
+    )
+    mean = first.measure.inside(over_seeds(values), MEAN)
+    return Cell(mean, first.measure, first.kind, below=lacking)
 
 
 def caveats_of(runs: Sequence[RunResult], elsewhere: Collection[str] = ()) -> list[str]:

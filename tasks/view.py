@@ -148,15 +148,19 @@ def counted(
 
 def _paid(payee: str, run: RunResult) -> str | None:
     """What the payee of a run's bill was asked and took."""
-    if (paid := run.metrics.get("bill", {}).get(payee)) is None:
-        return None
+    bill = run.metrics.get("bill", {}).get(payee)
+    return bill and paid(bill)
+
+
+def paid(bill: Mapping[str, Any]) -> str:
+    """What a payee was asked and took, by the numbers of `sozo.scoring.endpoint.bill.Paid`."""
     names = ("prompt_tokens", "completion_tokens", "cost", "unknown_cost")
     return translatable(
         "{n:,} requests, {refused:,} of them refused and {lost:,} lost: {cost}",
-        n=paid["requests"],
-        refused=paid["refused"],
-        lost=paid["lost"],
-        cost=cost_line(*(paid[name] for name in names)),
+        n=bill["requests"],
+        refused=bill["refused"],
+        lost=bill["lost"],
+        cost=cost_line(*(bill[name] for name in names)),
     )
 
 
@@ -174,12 +178,8 @@ class ModelTable:
     name: str  # label of its title
     columns: tuple[str, ...]  # names of the columns after the models' names
     notes: tuple[str, ...] = ()  # labels of what stands below it
-    paper: str | None = (
-        None  # the papers' table of other models (`sozo.data.published`), shown below
-    )
-    training: str | None = (
-        None  # that of trained models, shown instead below a study of one of these
-    )
+    # The paper's table of trained models (`sozo.data.published`): then it is of its study, and in no other report.
+    training: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from sozo.eval.report.tables import TaskOnPage, bare, tasks_on_page, without_emp
 from sozo.eval.seeds import Method, judges_of
 from sozo.models.trained_on import NOT_KNOWN, YES
 from sozo.scoring.measure import RATIO, Measure
-from sozo.scoring.numbers import interval, number, p_value
+from sozo.scoring.numbers import interval, number
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
 from sozo.tasks import task_types
@@ -108,11 +108,7 @@ def _heading(compared: Compared, told: bool) -> str:
             "Beside {base} there are only lists that a program drew.",
             base=compared.pairs[0][0].name,
         )
-    return (
-        translatable("compared_with", base=_base(compared))
-        if compared.bases
-        else translatable("compared_pairs")
-    )
+    return translatable("compared_with", base=_base(compared))
 
 
 def _base(compared: Compared) -> str:
@@ -259,35 +255,15 @@ def overview(found: Findings) -> Table:
     for method, *cells in zip(methods, *(cells for _, cells in columns), strict=True):
         base = bases[method.name].name if several and method.name in bases else ""
         own = (method.name, tuple(cells), base, method.seeds, method.one_training)
-        rows.append(TableRow(*own, _own_caveats(found, method)))
+        rows.append(TableRow(*own, own_caveats(found, method)))
     return without_empty(
         Table(
             "overview",
             ("model", *(label for label, _ in columns)),
             tuple(rows),
             tuple(_legend(found)),
-            scope=_scope(found),
+            scope=scope(found),
         )
-    )
-
-
-def compared_table(found: Findings) -> Table:
-    """The first screen's differences for a paper, a line each: the model's number, the base's, and the difference."""
-    rows = []
-    for row in (
-        row for row in found.rows if row.first and row.estimate.value is not None
-    ):
-        values = [Cell(value, row.measure) for value in (row.value, row.base_value)]
-        name = english(row_name(row, len(found.tasks) > 1))
-        below = [p_value(row.p_corrected)] if row.p_corrected is not None else []
-        change = replace(row.cell, below=(*below, *["target"] * (row.target == YES)))
-        own = (f"{row.model}: {name}", (*values, change), row.base)
-        rows.append(TableRow(*own, caveats=row.caveats))
-    return Table(
-        "compared_models",
-        ("measure_name", "model", "base_value", "difference_value"),
-        tuple(rows),
-        scope=_scope(found),
     )
 
 
@@ -356,7 +332,7 @@ def _cell(page: TaskOnPage, method: Method, measure: Measure) -> Cell:
     return cell
 
 
-def _own_caveats(found: Findings, method: Method) -> tuple[str, ...]:
+def own_caveats(found: Findings, method: Method) -> tuple[str, ...]:
     """What a method's numbers must not be read without, but for what the scope says."""
     form = "{task}: {caveat}" if len(found.tasks) > 1 else "{caveat}"
     return tuple(
@@ -366,7 +342,7 @@ def _own_caveats(found: Findings, method: Method) -> tuple[str, ...]:
     )
 
 
-def _scope(found: Findings) -> str:
+def scope(found: Findings) -> str:
     """What the numbers of each task must not be read without."""
     scope = ""
     for page in (page for page in tasks_on_page(found) if page.scope != page.task.name):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from sozo.eval.findings import Findings
-from sozo.eval.report.answer import compared_table, overview
+from sozo.eval.report.answer import overview
 from sozo.eval.report.differences import (
     agreement_tables,
     difference_tables,
@@ -24,7 +24,7 @@ class Listed:
     """A kind of table: what makes it, and where it is shown beside its CSV file."""
 
     make: Make  # the tables, each behind the name of its task, which is empty for one of all tasks
-    section: str = ""  # of the page; empty: it is not on the page
+    section: str  # of the page
     terminal: bool = False  # whether `sozo compare` prints it
 
 
@@ -56,7 +56,6 @@ def by_task(make: Callable[[TaskOnPage], Iterable[Table]]) -> Make:
 # In the order of the page.
 REPORT = (
     Listed(of_all(overview), FIRST, terminal=True),
-    Listed(of_all(compared_table)),
     Listed(by_task(lambda page: [page.every_column()]), "all_columns"),
     Listed(by_task(difference_tables), "all_differences", terminal=True),
     Listed(by_task(gain_tables), "all_differences", terminal=True),
@@ -88,7 +87,7 @@ def folded(made: Iterable[Made]) -> dict[str, list[Table]]:
     """Label -> tables, of all folded sections of the page, the reader among them."""
     names = dict.fromkeys(kind.section for kind in REPORT)
     sections: dict[str, list[Table]] = {
-        name: [] for name in names if name not in ("", FIRST, OWN)
+        name: [] for name in names if name not in (FIRST, OWN)
     }
     for one in made:
         if one.listed.section in sections:

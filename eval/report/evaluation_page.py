@@ -14,7 +14,7 @@ from sozo.eval.evaluated import Evaluated
 from sozo.eval.findings import Findings, findings, frame
 from sozo.eval.report.answer import first_screen
 from sozo.eval.report.contents import FIRST, OWN, folded, report_tables
-from sozo.eval.report.exports import ONE_COLUMN, Typeset, csv_of, write_tables
+from sozo.eval.report.exports import csv_of, write_tables
 from sozo.eval.report.labels import task_title
 from sozo.eval.report.pictures import pictures, training_curves
 from sozo.eval.report.reader import chunks, reading_order, samples, span
@@ -38,8 +38,6 @@ def write_evaluation(
     title: str = "sozo",
     most_bytes: int = MOST_BYTES,
     second_encoder: SecondEncoder | None = None,
-    all_pairs: bool = False,
-    typeset: Typeset = ONE_COLUMN,
     notes: Sequence[tuple[str, str]] = (),
     another_seed: str = "",
 ) -> list[Path]:
@@ -47,13 +45,13 @@ def write_evaluation(
 
     Answers too many for one page go into `report-2.html` and so on, `most_bytes` of them packed in each. `base` is the
     name of the model that the others are compared with (`compare_models`), `second_encoder` scores the answers too;
-    `typeset` says how tables are set in LaTeX; `notes` stand on the first screen, in English and in Japanese; for
+    `notes` stand on the first screen, in English and in Japanese; for
     `another_seed` see `first_screen`. Returns the pages, `path` first.
     """
     refuse_foreign(path)
     tasks, found = (
         list(task_types().values()),
-        findings(models, base, second_encoder, all_pairs=all_pairs),
+        findings(models, base, second_encoder),
     )
     compared, shown, answer = (
         found.compared,
@@ -70,7 +68,6 @@ def write_evaluation(
     ]
     shared = _shared(compared, tasks) | {
         "title": title,
-        "typeset": typeset,
         "pages": [page.name for page in pages],
     }
     made = report_tables(found)
@@ -102,7 +99,7 @@ def write_evaluation(
         "by_task": sections,
     }
     folder = path.with_name(f"{path.stem}-tables")
-    write_tables(folder, [one.table for one in made], typeset)
+    write_tables(folder, [one.table for one in made])
     write_whole(folder / "findings.csv", csv_of(frame(found)))
     # The first page last: when it is there, all are.
     for number in reversed(range(len(pages))):

@@ -2,20 +2,17 @@
 
 import base64
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sozo.data.errors import UserError
 from sozo.data.foreign import printable
 from sozo.data.record import write_whole
 from sozo.data.sheet import as_text
 from sozo.eval.report.labels import english, labels
 from sozo.eval.report.names import Names
-from sozo.scoring.measure import LEVEL, MEAN
-from sozo.scoring.numbers import percent
+from sozo.scoring.measure import MEAN
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import Translatable
 
@@ -24,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _MOST_LINES = 24  # of a table on one page, beside its caption
+_ONE_COLUMN = 3  # so many columns of numbers fit one of a two-column page
 _FORMAT = (  # so many columns of numbers, each as wide as one of so many: they break where their line ends
     r"@{}>{\footnotesize\raggedright}p{.25\linewidth}"
     r"*{%d}{@{\hspace{6pt}}>{\footnotesize\raggedleft\arraybackslash\hspace{0pt}}p{\dimexpr.75\linewidth/%d-6pt}}@{}"
@@ -52,46 +50,14 @@ _TEX = str.maketrans(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Typeset:
-    """How tables are set in LaTeX."""
-
-    columns: tuple[
-        str, ...
-    ] = ()  # headings as the page has them in English: each table that has any has these alone
-    two_columns: bool = False  # whether they are as wide as both columns of a page
-
-    @property
-    def most(self) -> int:
-        """How many columns of numbers fit, where none are chosen."""
-        return 5 if self.two_columns else 3
-
-
-ONE_COLUMN = Typeset()
-
-
-def write_tables(
-    folder: Path, tables: Sequence[Table], typeset: Typeset = ONE_COLUMN
-) -> None:
-    """Write every table, and the paper's below it, as the files of `files`; the names are those of the page.
-
-    UserError for a chosen column that no table has.
-    """
+def write_tables(folder: Path, tables: Sequence[Table]) -> None:
+    """Write every table, and the paper's below it, as `NAME.csv`; the names are those of the page."""
     names = Names()
-    known = dict.fromkeys(
-        _label(column) for table in tables for column in table.columns[1:]
-    )
-    if unknown := [column for column in typeset.columns if column not in known]:
-        raise UserError(
-            f"--columns: no table has {', '.join(unknown)}; the columns are: {'; '.join(known)}"
-        )
     for table in tables:
         name = names.new(table.name)
         for part_name, part in ((name, table), (paper_name(name), table.papers)):
-            for file, content in (
-                files(part, part_name, typeset) if part and part.rows else ()
-            ):
-                write_whole(folder / file, content)
+            if part and part.rows:
+                write_whole(folder / f"{part_name}.csv", csv_file(part))
 
 
 def paper_name(name: str) -> str:
@@ -99,28 +65,17 @@ def paper_name(name: str) -> str:
     return f"{name}-paper"
 
 
-def links(
-    table: Table, name: str, typeset: Typeset = ONE_COLUMN
-) -> list[tuple[str, str]]:
-    """Of a table on its page: the files' names, and addresses that hold the files themselves."""
+def link(table: Table) -> str:
+    """Of a table on its page: an address that holds its CSV file itself."""
     opening = "data:text/plain;charset=utf-8;base64,"
-    return [
-        (file, opening + base64.b64encode(content).decode())
-        for file, content in files(table, name, typeset)
-    ]
+    return opening + base64.b64encode(csv_file(table)).decode()
 
 
 @cache
-def files(
-    table: Table, name: str, typeset: Typeset = ONE_COLUMN
-) -> list[tuple[str, bytes]]:
-    """Names and contents, made once for a page and the files beside it.
-
-    `NAME.csv` has all columns, `NAME.tex` those that fit.
-    """
+def csv_file(table: Table) -> bytes:
+    """Its CSV file, made once for a page and the files beside it."""
     # With a byte-order mark, without which a spreadsheet garbles Japanese.
-    as_csv = f"{name}.csv", csv_text(table).encode("utf-8-sig")
-    return [as_csv, (f"{name}.tex", latex(table, name, typeset).encode())]
+    return csv_text(table).encode("utf-8-sig")
 
 
 def csv_of(frame: "pd.DataFrame") -> bytes:
@@ -174,44 +129,37 @@ def _label(key: str) -> str:
     return printable(english(key)).strip()
 
 
-def latex(table: Table, name: str, typeset: Typeset = ONE_COLUMN) -> str:
-    """A `table` of booktabs, or a `table*`, as wide as its line: the columns share it, and their texts break.
+def latex(table: Table, name: str) -> str:
+    """A `table` of booktabs, or of more than three columns a `table*`, which the columns share: their texts break.
 
-    In each cell stands the number, in small below it its interval and what else it must not be read without. Of more
-    columns than fit those with intervals or differences come first; a comment names those that are left out. What is
+    In each cell stands the number, in small below it its interval and what else it must not be read without. What is
     longer than a page is a `longtable`, which needs a text in one column.
     """
     first, *headings = map(_label, table.columns)
-    kept = _kept(table, headings, typeset)
     differing = {
-        k for k in kept if len(_counts(table, k)) > 1
+        k for k in range(len(headings)) if len(_counts(table, k)) > 1
     }  # then each cell says its own, else the caption
     rows = [
         [
             _lines(row.name, *map(english, row.below)),
-            *(_stack(row.cells[k], k in differing) for k in kept),
+            *(_stack(cell, k in differing) for k, cell in enumerate(row.cells)),
         ]
         for row in table.rows
     ]
     long = sum(max(cell.count("\n") + 1 for cell in row) for row in rows) > _MOST_LINES
-    text = _styled(rows, [first, *(_breakable(headings[k]) for k in kept)]).to_latex(
+    wide = "table*" if len(headings) > _ONE_COLUMN else "table"
+    text = _styled(rows, [first, *map(_breakable, headings)]).to_latex(
         hrules=True,
-        column_format=_FORMAT % (len(kept), max(len(kept), 3)),
-        environment="longtable"
-        if long
-        else "table*"
-        if typeset.two_columns
-        else "table",
+        column_format=_FORMAT % (len(headings), max(len(headings), _ONE_COLUMN)),
+        environment="longtable" if long else wide,
         position_float=None if long else "centering",
         caption=(
-            rf"\sloppy {escape(_caption(table, headings, kept))}",
+            rf"\sloppy {escape(_caption(table, headings))}",
             escape(english(table.name)),
         ),
         label=f"tab:{name}",
     )
     head = "% \\usepackage{array, booktabs, longtable}; Japanese: LuaLaTeX with luatexja, or upLaTeX\n"
-    if left_out := [heading for k, heading in enumerate(headings) if k not in kept]:
-        head += f"% In {name}.csv only (sozo report --columns NAME ... chooses): {'; '.join(left_out)}\n"
     if notes := escape(
         " ".join(f"{english(one)}." for one in table.caveats)
     ):  # in the file, whatever becomes of its caption
@@ -222,21 +170,6 @@ def latex(table: Table, name: str, typeset: Typeset = ONE_COLUMN) -> str:
     return head + text.replace(
         "\\centering\n", "\\centering\\setlength{\\belowcaptionskip}{4pt}\n", 1
     )
-
-
-def _kept(table: Table, headings: Sequence[str], typeset: Typeset) -> list[int]:
-    """Which of its columns LaTeX has: those chosen, or those with a difference, then those with an interval."""
-    cells = [(k, cell) for row in table.rows for k, cell in enumerate(row.cells)]
-    compared, measured = (
-        {k for k, cell in cells if getattr(cell, part)}
-        for part in ("change", "interval")
-    )
-    by_default = sorted(
-        range(len(headings)), key=lambda k: (k not in compared, k not in measured)
-    )[: typeset.most]
-    return [
-        headings.index(column) for column in typeset.columns if column in headings
-    ] or sorted(by_default)
 
 
 def _counts(table: Table, k: int) -> list[str]:
@@ -250,7 +183,7 @@ def _counts(table: Table, k: int) -> list[str]:
     )
 
 
-def _caption(table: Table, headings: Sequence[str], kept: Iterable[int]) -> str:
+def _caption(table: Table, headings: Sequence[str]) -> str:
     """What the numbers are, over how many they are, and what stands beside and below them."""
     # A note that is a bare label says what columns mean, at length, and stands on the page.
     notes = [
@@ -260,34 +193,17 @@ def _caption(table: Table, headings: Sequence[str], kept: Iterable[int]) -> str:
     ]
     sentences = [english(text) for text in (table.name, table.scope, *notes)]
     counts: dict[str, list[str]] = {}
-    for k in kept:
+    for k, heading in enumerate(headings):
         if len(each := _counts(table, k)) == 1:
             cells = [row.cells[k] for row in table.rows]
             share = any(
                 cell.measure.share and cell.kind == MEAN for cell in cells
             )  # it is how many of how many
             said = "" if share or each[0].startswith("n = ") else "n = "
-            counts.setdefault(said + english(each[0]), []).append(headings[k])
+            counts.setdefault(said + english(each[0]), []).append(heading)
     sentences += [
         f"{count} ({'; '.join(columns)})" for count, columns in counts.items()
     ]
-    cells = [row.cells[k] for row in table.rows for k in kept]
-    changes = [
-        one
-        for cell in cells
-        for one in (cell, cell.change)
-        if one and one.kind != MEAN and one.interval
-    ]
-    if any(cell.kind == MEAN and cell.interval for cell in cells):
-        sentences.append("In brackets: 95% intervals")
-    if levels := [one.estimate.level for one in changes]:
-        ends = " to ".join(dict.fromkeys((percent(min(levels)), percent(max(levels)))))
-        at_once = (
-            "; those of the first screen hold at once for a model"
-            if max(levels) > LEVEL
-            else ""
-        )
-        sentences.append(f"In brackets, of differences: intervals of {ends}{at_once}")
     return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)
 
 
@@ -298,7 +214,6 @@ def _stack(cell: Cell, with_counts: bool) -> str:
         cell.arrow + cell.text,
         cell.interval,
         counts,
-        english(cell.changed),
         *map(english, cell.below),
     )
 

@@ -9,10 +9,10 @@ import numpy as np
 from sozo.data.record import read_json
 from sozo.eval.curve import MIN_P, TEMPERATURE, lines
 from sozo.eval.evaluated import Evaluated
-from sozo.eval.findings import over_runs
 from sozo.eval.report.charts import Spot, ridge_chart, scatter_chart, steps_chart
 from sozo.eval.report.labels import english, translate_chart
 from sozo.eval.report.tables import TaskOnPage
+from sozo.eval.seeds import over_runs
 from sozo.scoring.table import Cell
 from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult

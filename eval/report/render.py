@@ -5,14 +5,13 @@ import hashlib
 import html
 import re
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sozo.data.foreign import strip_steering
 from sozo.data.schema import utf8_safe
 from sozo.eval.report import source
-from sozo.eval.report.exports import ONE_COLUMN, Typeset, links, paper_name
+from sozo.eval.report.exports import link, paper_name
 from sozo.eval.report.labels import both, english, states
 from sozo.eval.report.names import Names
 
@@ -23,13 +22,12 @@ def render(
     styles: Sequence[str] = ("style.css",),
     scripts: Sequence[str] = ("tables.js",),
     bilingual: bool = False,
-    typeset: Typeset = ONE_COLUMN,
     **values: Any,
 ) -> bytes:
     """A page as UTF-8; every value is escaped but what the template calls safe (SVG of `sozo.eval.report.charts`).
 
     `template` is the name of a file beside this one, or the path of another, which may include those beside this one. A
-    name that is missing is an error. Labels are in English, or in Japanese too; `typeset` is about their LaTeX.
+    name that is missing is an error. Labels are in English, or in Japanese too.
     """
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
@@ -45,7 +43,7 @@ def render(
         english=english,
         states=states,
         breakable=breakable,
-        links=partial(links, typeset=typeset),
+        link=link,
         paper_name=paper_name,
         sections=Names(),
     )

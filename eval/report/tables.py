@@ -7,9 +7,9 @@ from itertools import chain, combinations
 
 from sozo.data.published import doubt, load_text
 from sozo.eval.evaluated import not_alike
-from sozo.eval.findings import Finding, Findings, over_runs
+from sozo.eval.findings import Finding, Findings
 from sozo.eval.report.labels import explanations, labels
-from sozo.eval.seeds import Method, caveats_of, judges_of
+from sozo.eval.seeds import Method, caveats_of, judges_of, over_runs
 from sozo.scoring.measure import Estimate
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
@@ -182,12 +182,14 @@ class TaskOnPage:
         return [table] if len(table.columns) > 1 else []
 
     def own_tables(self) -> list[Table]:
-        """Those that the task declares, each with the paper's table below it."""
+        """Those that the task declares, each with the paper's table below it; the paper's own of its study alone."""
         tables = []
+        of_study = any(run.study for run in self.runs)
         for declared in self.task.view.tables(self.task.measures):
-            if columns := [
+            columns = [
                 self.columns[name] for name in declared.columns if name in self.columns
-            ]:
+            ]
+            if columns and (of_study or not declared.training):
                 table = self.of_columns(declared.name, columns, declared.notes)
                 tables.append(replace(table, papers=self._paper(declared)))
         return tables
@@ -198,9 +200,7 @@ class TaskOnPage:
             for model in self.found.compared.models
             if model.paper_model and model.run(self.task.name)
         }
-        if declared.training and models:
-            return paper_table(declared.training, models)
-        return paper_table(declared.paper)
+        return paper_table(declared.training, models) if models else None
 
     def between(self) -> list[Table]:
         """If answers are judged together, how every two models' answers to the same items compare."""
@@ -238,13 +238,11 @@ def bare(row: Finding) -> Cell:
     return replace(row.cell, content=shown, of=None, below=(), why="")
 
 
-def paper_table(name: str | None, models: Collection[str] = ()) -> Table | None:
-    """A table of the paper, digit for digit: all of it, or the rows of `models`; None where there is none."""
+def paper_table(name: str | None, models: Collection[str]) -> Table | None:
+    """The rows of `models` in a table of the paper, digit for digit; None without a name."""
     if name is None:
         return None
-    lines = [
-        line for line in load_text(name) if not models or line["model"] in ("", *models)
-    ]
+    lines = [line for line in load_text(name) if line["model"] in ("", *models)]
     rows = []
     for line in lines:
         model, *columns = line

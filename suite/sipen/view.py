@@ -116,9 +116,7 @@ class SipenView(View[SipenRunResult]):
             ModelTable(
                 "sipen_controls", controls, ("sipen_controls_note", "scale_note")
             ),
-            ModelTable(
-                "sipen_table4", accuracies, ("sipen_note",), paper="sipen_accuracy"
-            ),
+            ModelTable("sipen_table4", accuracies, ("sipen_note",)),
         )
 
     def reader_answers(self, run: SipenRunResult) -> Iterator[tuple[str, ReaderAnswer]]:

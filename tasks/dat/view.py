@@ -174,7 +174,6 @@ class DatView(View[DatRunResult]):
                 "table11",
                 row,
                 ("dat_note", "scale_note"),
-                paper="dat",
                 training="dat_training",
             ),
         )

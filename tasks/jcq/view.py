@@ -81,7 +81,6 @@ class JcqView(View[JcqRunResult]):
                 name,
                 (*columns, "mean", "complete"),
                 ("jcq_note", "scale_note"),
-                paper=f"jcq_{by}",
                 training=f"jcq_training_{by}",
             )
             for name, (columns, by) in tables.items()

@@ -65,7 +65,6 @@ class SatView(View[SatRunResult]):
                 "table14",
                 names,
                 ("sat_note", "scale_note"),
-                paper="sat",
                 training="sat_training",
             ),
         )

@@ -14,6 +14,7 @@ from sozo.eval.findings import findings
 from sozo.eval.report.contents import report_tables
 from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.report.labels import english, wording
+from sozo.eval.report.paper import write_paper
 from sozo.eval.terminal import print_tables
 from sozo.scoring.table import markdown
 from sozo.tasks import finished_run
@@ -58,6 +59,7 @@ def report(tmp_path_factory):
     write_json(run / CHECK, {key: {"failed": ["off topic"]}})
     models = find_evaluated([str(folder)])
     write_evaluation(folder / "r.html", models, base="base")
+    write_paper(folder / "paper", [str(folder / "base"), str(folder / "m")])
     return folder, findings(models, "base")
 
 
@@ -77,7 +79,7 @@ def test_every_printer_shows_all_of_them(report, monkeypatch):
         "terminal": screen.getvalue(),
         "markdown": markdown(overview, english) + english(overview.scope),
         "CSV": (folder / "r-tables" / "overview.csv").read_text("utf-8-sig"),
-        "LaTeX": (folder / "r-tables" / "overview.tex")
+        "LaTeX": (folder / "paper" / "scores.tex")
         .read_text("utf-8")
         .replace(r"\allowbreak{}", ""),
     }
@@ -88,7 +90,7 @@ def test_every_printer_shows_all_of_them(report, monkeypatch):
 
 def test_in_latex_they_are_the_tables_notes_and_not_its_captions(report):
     folder, _ = report
-    for path in (folder / "r-tables").glob("jcq*.tex"):
+    for path in (folder / "paper").glob("*.tex"):
         text = path.read_text("utf-8").replace(r"\allowbreak{}", "")
         body = re.sub(r"\\caption.*", "", text)
         assert PLANTED["the verdicts"] in " ".join(body.split()), path.name

@@ -10,9 +10,10 @@ import pytest
 
 from browser import CHROMIUM, Browser
 from finished_runs import dat_run, jcq_run
+from sozo.data.study_folder import StudyFolder, StudyRow, write_study
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
-from sozo.eval.report.exports import csv_text, files
+from sozo.eval.report.exports import csv_file, csv_text
 from sozo.scoring.measure import DIFFERENCE, RATIO, Estimate, Measure
 from sozo.scoring.numbers import SHARE
 from sozo.scoring.table import Cell, Table, TableRow
@@ -58,8 +59,7 @@ def test_a_name_in_csv_is_one_line_and_a_number_stays_one():
 
 
 def test_files_open_in_a_spreadsheet():
-    (name, content), (other, _) = files(table(TableRow("桃", (Cell(1),))), "table12")
-    assert (name, other) == ("table12.csv", "table12.tex")
+    content = csv_file(table(TableRow("桃", (Cell(1),))))
     assert content == "\ufeffModel,Score\n桃,1\n".encode()
 
 
@@ -84,6 +84,10 @@ def page(tmp_path_factory):
             ),
         )
         dat_run(folder / str(number) / "dat", name, seed=number, n=12, bad=2)
+    rows = {
+        name: StudyRow(name, folder / str(k) / "dat") for k, name in enumerate(NAMES)
+    }
+    write_study(folder, StudyFolder("form", None, rows))  # so it has Tables 11 to 13
     write_evaluation(folder / "r.html", find_evaluated([str(folder)]))
     return folder / "r.html"
 
@@ -101,28 +105,16 @@ def browser(tmp_path_factory):
 def test_every_table_lies_beside_the_page_and_in_it(page):
     text = page.read_text("utf-8")
     names = sorted(path.name for path in page.with_name("r-tables").iterdir())
-    in_csv, in_latex = (
-        {name.split(".")[0] for name in names if name.endswith(end)}
-        for end in (".csv", ".tex")
-    )
-    assert (in_csv - in_latex, in_latex - in_csv) == ({"findings"}, set())
-    links = dict(
-        re.findall(
-            r'<a download="([^"]+)" href="data:[^,]+,([^"]+)">(?:LaTeX|CSV)</a>', text
-        )
-    )
-    assert (
-        sorted([*links, "findings.csv", "compared_models.csv", "compared_models.tex"])
-        == names
-    )
-    assert text.count(">LaTeX</a>") == len(in_latex - {"compared_models"})
+    form = r'<a download="([^"]+)" href="data:[^,]+,([^"]+)">CSV</a>'
+    links = dict(re.findall(form, text))
+    assert sorted([*links, "findings.csv"]) == names
     for name, content in links.items():
         assert (
             base64.b64decode(content)
             == (page.with_name("r-tables") / name).read_bytes()
         )
     # The page's tables together are the findings.
-    assert text.count("<table>") == len(in_csv - {"compared_models"}) - 1
+    assert text.count("<table>") == len(links)
 
 
 def test_the_list_of_contents_leads_to_every_section(page):

@@ -7,11 +7,9 @@ import subprocess
 import pytest
 
 from finished_runs import dat_run, jcq_run, sat_run
-from sentences import refused
-from sozo.eval.evaluated import find_evaluated
-from sozo.eval.report.evaluation_page import write_evaluation
-from sozo.eval.report.exports import Typeset, latex, write_tables
-from sozo.scoring.measure import DIFFERENCE, Estimate, Measure
+from sozo.eval.report.exports import latex
+from sozo.eval.report.paper import write_paper
+from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.table import Cell, Table, TableRow
 
 SCORE = Measure("a", 2)
@@ -37,40 +35,14 @@ def by_hand():
 
 
 def test_a_table_fits_the_columns_of_its_page():
-    heads = {
-        two: latex(by_hand(), "o", Typeset(two_columns=two)).split("\\midrule")[0]
-        for two in (False, True)
-    }
-    assert "Model & Score & b & c \\\\" in heads[False]
-    assert "\\begin{table}\n" in heads[False]
-    assert (
-        "only (sozo report --columns NAME ... chooses): d; Std; Usable\n"
-        in heads[False]
-    )
-    assert "\\begin{table*}\n" in heads[True]
-    long = Table(
-        "long",
-        ("model", "mean"),
-        tuple(TableRow(f"m{k}", (Cell(k),)) for k in range(60)),
-    )
-    for two in (False, True):
-        assert "\\begin{longtable}" in latex(long, "long", Typeset(two_columns=two))
-
-
-def test_the_caption_says_the_levels_of_its_intervals():
-    cells = [
-        Cell(Estimate(0.5, 0.4, 0.6, level=level), SCORE, DIFFERENCE)
-        for level in (0.975, 0.95)
-    ]
-    table = Table("changes", ("model", "mean", "b"), (TableRow("m", tuple(cells)),))
-    together = "those of the first screen hold at once for a model."
-    assert (
-        rf"In brackets, of differences: intervals of 95\% to 97.5\%; {together}"
-        in latex(table, "changes")
-    )
-    assert r"In brackets, of differences: intervals of 95\%." in latex(
-        table, "changes", Typeset(("b",))
-    )
+    head = latex(by_hand(), "o").split("\\midrule")[0]
+    assert "Model & Score & b & c & d & Std & Usable \\\\" in head
+    assert "\\begin{table*}\n" in head
+    few = Table("few", ("model", "mean"), (TableRow("m", (Cell(1),)),))
+    assert "\\begin{table}\n" in latex(few, "few")
+    rows = tuple(TableRow(f"m{k}", (Cell(k),)) for k in range(60))
+    long = Table("long", ("model", "mean"), rows)
+    assert "\\begin{longtable}" in latex(long, "long")
 
 
 def test_counts_stand_in_the_caption_only_where_all_are_one():
@@ -96,23 +68,6 @@ def test_counts_stand_in_the_caption_only_where_all_are_one():
         True,
         False,
     ]
-
-
-def test_columns_are_chosen_by_their_headings(tmp_path):
-    other = Table("changes", ("model", "sat"), (TableRow("m", (Cell(1),)),))
-    write_tables(tmp_path, [by_hand(), other], Typeset(("Usable", "Score")))
-    assert "Model & Usable & Score \\\\" in (tmp_path / "overview.tex").read_text(
-        "utf-8"
-    )
-    assert "Model & SAT \\\\" in (tmp_path / "changes.tex").read_text("utf-8")
-    heading, *_ = (tmp_path / "overview.csv").read_text("utf-8-sig").splitlines()
-    assert {"Score", "b", "c", "d", "Std", "Usable"} <= set(heading.split(","))
-
-
-def test_a_column_that_no_table_has(tmp_path):
-    with refused("tables: a column that none has"):
-        write_tables(tmp_path, [by_hand()], Typeset(("mean", "Foo", "Std")))
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_text_from_outside_is_no_command():
@@ -160,7 +115,6 @@ def models(folder, names):
             name,
             lambda story, k=k: f"{story.id}の話{k}。" * (3 + k),
         )
-    return find_evaluated([str(folder)])
 
 
 def typeset(tables):
@@ -194,12 +148,8 @@ NAMES = (
 
 @pytest.mark.slow
 def test_every_table_fits_an_article(tmp_path):
-    write_evaluation(tmp_path / "r.html", models(tmp_path / "runs", NAMES))
-    tables = sorted((tmp_path / "r-tables").glob("*.tex"))
-    assert {path.stem for path in tables} >= {
-        "overview",
-        "table11",
-        "table12",
-        "table14",
-    }
+    models(tmp_path / "runs", NAMES)
+    files = write_paper(tmp_path / "paper", [str(tmp_path / "runs")])
+    tables = [path for path in files if path.suffix == ".tex"]
+    assert {path.stem for path in tables} == {"scores", "differences"}
     assert typeset(tables) == []

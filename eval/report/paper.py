@@ -1,0 +1,193 @@
+"""The folder of a paper: scores, what every two models differ in, further judges' scores, and how all was made."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sozo.data.record import read_json, refuse_foreign, write_whole
+from sozo.eval.evaluated import find_evaluated, named
+from sozo.eval.findings import Finding, Findings, findings_of_all
+from sozo.eval.report.answer import own_caveats, scope
+from sozo.eval.report.exports import csv_file, latex
+from sozo.eval.report.labels import explanations, task_title, wording
+from sozo.eval.report.tables import tasks_on_page, without_empty
+from sozo.eval.seeds import Method, judges_of
+from sozo.models.trained_on import YES
+from sozo.scoring.measure import DASH, Measure
+from sozo.scoring.numbers import p_value, percent
+from sozo.scoring.table import Cell, Table, TableRow
+from sozo.scoring.translatable import translatable
+from sozo.tasks.run_result import RunResult
+from sozo.tasks.view import paid
+
+METHODS = "methods.txt"
+# How answers were drawn, by the names of a run's settings, or of what it said on loading.
+_DRAWN = (
+    *("temperature", "top_p", "max_new_tokens", "sampling", "seed"),
+    *("system_prompt", "chat_template_kwargs", "endpoint"),
+)
+
+
+def write_paper(folder: Path, places: Sequence[str]) -> list[Path]:
+    """Write tables of the runs in `places` as CSV and LaTeX, and `methods.txt` in English and Japanese.
+
+    `scores` has what each task is known by, by its first judge; `judges` the same by every judge, where there are
+    several; `differences` every two models', in intervals that all hold at once. Returns the files. UserError for a
+    folder that holds anything else.
+    """
+    refuse_foreign(folder, METHODS)
+    found = findings_of_all(find_evaluated(places))
+    texts = list(_methods(found, places))
+    both = ("\n".join(wording(text)[k] for text in texts) for k in (0, 1))
+    files = {METHODS: "\n\n\n".join(both).encode("utf-8", "backslashreplace")}
+    for table in _tables(found):
+        if table.rows:
+            name = table.name.removeprefix("paper_")
+            files[f"{name}.csv"] = csv_file(table)
+            files[f"{name}.tex"] = latex(table, name).encode()
+    for name, content in files.items():
+        write_whole(folder / name, content)
+    return [folder / name for name in files]
+
+
+def _tables(found: Findings) -> Iterator[Table]:
+    pages, compared = tasks_on_page(found), found.compared
+    mains = {task_title(page.task): page.task.known_by() for page in pages}
+    alone = [(method, None) for method in compared.methods]
+    by_itself = [translatable("paper_scores_note")]
+    yield _table(found, "paper_scores", mains, alone, by_itself)
+    two = [(method, base) for base, method in compared.pairs]
+    at_once = [*_levels(found), translatable("arrow_note")]
+    yield _table(found, "paper_differences", mains, two, at_once)
+    columns = dict[str, Measure]()
+    for page in pages:
+        main = page.task.known_by()
+        if others := judges_of(compared.methods, page.task.name):
+            each = {page.runs[0].judge: main} | {one: main.by(one) for one in others}
+            for judge, measure in each.items():
+                form = "{name} by {by}"
+                label = translatable(form, name=task_title(page.task), by=judge)
+                columns[label] = measure
+    yield _table(found, "paper_judges", columns, alone, by_itself)
+
+
+def _table(
+    found: Findings,
+    name: str,
+    columns: Mapping[str, Measure],
+    lines: Sequence[tuple[Method, Method | None]],
+    notes: Sequence[str],
+) -> Table:
+    """A line a model, or a model and what is subtracted; a column a measure of a task, by its heading."""
+    known = {(row.model, row.base, row.measure.name): row for row in found.rows}
+    rows = []
+    for method, base in lines:
+        of, caveats = method.name, own_caveats(found, method)
+        if base:
+            of = f"{method.name} − {base.name}"
+            caveats = tuple(
+                translatable("{model}: {caveat}", model=one.name, caveat=caveat)
+                for one in (method, base)
+                for caveat in own_caveats(found, one)
+            )
+        own = method.name, base.name if base else ""
+        cells = [_cell(known.get((*own, one.name))) for one in columns.values()]
+        seeds = 0 if base else method.seeds
+        rows.append(TableRow(of, tuple(cells), seeds=seeds, caveats=caveats))
+    headings = "models", *columns
+    table = Table(name, headings, tuple(rows), tuple(notes), scope=scope(found))
+    return without_empty(table)
+
+
+def _cell(row: Finding | None) -> Cell:
+    if row is None:
+        return Cell(why="no_run")
+    p = [] if row.p_corrected is None else [p_value(row.p_corrected)]
+    target = ["target"] * (row.target == YES)
+    return replace(row.cell, below=(*p, *row.below, *target), more={})
+
+
+def _levels(found: Findings) -> list[str]:
+    """How many differences hold at once, and at which level each; nothing without any."""
+    shown = [row.estimate for row in found.rows if row.base]
+    levels = [percent(one.level) for one in shown if one.low is not None]
+    form = "paper_differences_note"
+    return [translatable(form, n=len(levels), level=one) for one in levels[:1]]
+
+
+def _methods(found: Findings, places: Sequence[str]) -> Iterator[str]:
+    """The lines of methods, from what runs recorded."""
+    yield translatable("paper_methods")
+    lacking = translatable("not recorded")
+    for page in tasks_on_page(found):
+        run, main = page.runs[0], page.task.known_by()
+        yield from ("", task_title(page.task))
+        columns = [c for c in page.columns.values() if c.change == main]
+        says = explanations(page.task, columns, run)
+        # What is said of all a task's columns is not said of this one.
+        yield from (translatable(one) for one in says if one != f"{run.task}_says")
+        prompt = next(iter(run.prompts.values()), lacking)
+        yield translatable("paper_items", n=len(run.items), prompt=prompt)
+        yield translatable(f"paper_over_{'items' if main.per_item else 'answers'}")
+        yield from [translatable("paper_strata")] * run.strata
+        for run in page.runs:
+            own = run.metrics["source"]
+            yield translatable("{names}: {facts}.", names=own, facts=_run(run))
+        for judge, run in {run.judge: run for run in page.judged if run.judge}.items():
+            people = list(_people(judge, places)) or [translatable("paper_no_people")]
+            facts = [*_judge(run), *people]
+            yield translatable("paper_judge", judge=judge, facts=facts)
+    yield from ("", *_levels(found))
+    runs = [run for page in tasks_on_page(found) for run in page.judged]
+    for payee in ("model", "judge"):
+        total = Counter[str]()
+        for run in runs:
+            total.update(run.metrics.get("bill", {}).get(payee, {}))
+        own = translatable(f"paid_{payee}")
+        facts = paid(total) if total else lacking
+        yield translatable("{names}: {facts}.", names=own, facts=facts)
+
+
+def _run(run: RunResult) -> list[str]:
+    """Who wrote, when, how it was drawn, and what became of the answers."""
+    known: dict[str, Any] = {**(run.loaded.get("decoder") or {}), **run.settings}
+    started = read_json(run.folder / "config.json")["environment"]["started"]
+    lacking, form = translatable("not recorded"), "{n:,} {status}"
+    drawn = [f"{name} {known[name]}" for name in _DRAWN if known.get(name) is not None]
+    fates = [
+        translatable(form, n=n, status=translatable(state))
+        for state, n in run.states.items()
+        if n
+    ]
+    model, at = known.get("model") or lacking, run.written_at or lacking
+    return [
+        translatable("paper_model", model=model, at=at, date=started[:10]),
+        translatable("paper_drawn", settings=drawn or lacking),
+        translatable("paper_fates", n=sum(run.states.values()), fates=fates),
+    ]
+
+
+def _judge(run: RunResult) -> list[str]:
+    """How a judge was asked, and how it did among planted answers."""
+    settings = run.settings["judge"].items()
+    facts = [f"{name} {value}" for name, value in settings if name != "model"]
+    if (check := run.judge_check) is None:
+        return [*facts, translatable("paper_no_check")]
+    ended = {name: check.get(name, []) for name in ("failed", "undecided")}
+    failed = {*ended["failed"], *ended["undecided"]}
+    ended["passed"] = [kind for kind in check.get("kinds", ()) if kind not in failed]
+    kinds = {name: [*map(translatable, own)] or DASH for name, own in ended.items()}
+    return [*facts, translatable("paper_check", **kinds)]
+
+
+def _people(judge: str, places: Sequence[str]) -> Iterator[str]:
+    """What `sozo agreement`, in a folder among the runs', says of people and a judge."""
+    for place in places:
+        for path in sorted(Path(named(place)[1]).rglob("agreement.json")):
+            for row in read_json(path).get("compared", ()):
+                names = f"judge {judge}", "human"
+                if (row["evaluation"], row["reference"]) == names and row["pearson"]:
+                    n, r = row["models"], f"{row['pearson']:.2f}"
+                    yield translatable("paper_people", n=n, r=r)

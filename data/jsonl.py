@@ -1,5 +1,7 @@
 """Lines of JSON that people write and fix: what is wrong with one is said in one line, with file and line number."""
 
+import csv
+import io
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -9,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, PlainValidator, TypeAdapter, ValidationError
 
-from sozo.data.contents import refuse_other
+from sozo.data.contents import contents, refuse_other
 from sozo.data.errors import UserError
 from sozo.data.foreign import parse_json, quoted
 from sozo.data.record import write_whole
@@ -78,7 +80,7 @@ def read_numbered(
 ) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """As `read_objects`, each with the number of its line, from 0, before it.
 
-    The rows of a parquet file, of a JSON list and of a log of inspect in JSON are objects, too; of a parquet file with
+    The rows of a CSV or parquet file, of a JSON list and of a log of inspect in JSON are objects, too; of a parquet file with
     any of `columns` these alone are read.
     """
     if not path.is_file():
@@ -95,6 +97,8 @@ def read_numbered(
         if path.suffix == ".parquet"
         else _listed(path)
         if path.suffix == ".json"
+        else csv.DictReader(io.StringIO(contents(path).decode("utf-8-sig"), newline=""))
+        if path.suffix == ".csv"
         else None
     )
     if rows is not None:

@@ -81,8 +81,8 @@ def _hidden(word: str) -> str:
     )
 
 
-def secret_pattern(key: str, address: str) -> re.Pattern[str]:
-    """What matches the key, and the credentials in an address, in every form in which a server may say them again.
+def secret_pattern(key: str, address: str, *more: str) -> re.Pattern[str]:
+    """What matches the key, `more` secrets, and the credentials in an address, in every form in which a server may say them again.
 
     These are percent, JSON's, HTML's and Python's escapes of any of their characters, once or twice; and base64, also
     of a longer text that holds them.
@@ -93,7 +93,7 @@ def secret_pattern(key: str, address: str) -> re.Pattern[str]:
     credentials = urlsplit(address).netloc.rpartition("@")[0]
     plain = unquote(credentials)
     named = [value for name, value in _query(address) if _names_key(name)]
-    secrets = (key, plain.partition(":")[2], *named)
+    secrets = (key, *more, plain.partition(":")[2], *named)
     known = [one for one in secrets if len(one) >= _LEAST_SECRET]
     known += [plain] if ":" in plain else []
     forms = {*known, *(part for one in known for part in _in_base64(one))}

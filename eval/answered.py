@@ -32,26 +32,32 @@ from sozo.tasks.task import Answer, Task, known_columns
 def read_answers(task: Task, path: Path, source: str | None) -> list[Answer]:
     """The answers of a file or of a table of ours; `source` is who wrote them, by default as they say, or the file.
 
-    Of a task of several items the column item says what is answered, else the id: `momotaro`, or `momotaro-3` of
-    several answers to it. An answer to what the task does not ask is a UserError. A task of one item takes every answer
-    of a file, whatever its columns and ids are called there; a table of ours says what was asked.
+    Of a task of several items the column item says what is answered, by an id (`momotaro`, `sat-momotaro`) or by the
+    prompt's own words; else the id does, `momotaro-3` of several answers to it. An answer to what the task does not ask
+    is a UserError. A task of one item takes every answer of a file, whatever its columns and ids are called there; a
+    table of ours says what was asked.
     """
-    items = {item.id for item in task.items()}
-    (only,) = items if len(items) == 1 else ("",)
+    asked = task.items()
+    names = {item.id: item.id for item in asked}
+    ids = set(names)
+    (only,) = ids if len(ids) == 1 else ("",)
+    if len(ids) > 1:
+        by_task = {f"{task.name}-{item.id}": item.id for item in asked}
+        names = {item.prompt: item.id for item in asked} | by_task | names
     answers = []
     for answer in (
         _read_table(path)
         if is_table(path)
-        else read_answers_file(path, items, task.answer_columns)
+        else read_answers_file(path, names, task.answer_columns)
     ):
         item = answer.item or only
-        if item not in items:
+        if item not in ids:
             to = (
                 f"is to {item!r}, which {task.name} does not ask"
                 if item
                 else f"has no column item, and its id names no item of {task.name}"
             )
-            remedy = f"the column item must name one, such as {min(items)!r}"
+            remedy = f"the column item must name one, such as {min(ids)!r}"
             raise UserError(f"{path}: the answer {answer.id!r} {to}; {remedy}")
         answers.append(
             replace(

@@ -207,7 +207,9 @@ def _run(
                 for target, made in runs.items()
                 for task, writer, place in made
             ]
-            _print_plan(output, *plan(planned, sampling, generator.price()))
+            expected = results.expected_tokens
+            told = plan(planned, sampling, generator.price(), expected)
+            _print_plan(output, *told)
         for task in asked:  # and what cannot be asked of any of them
             _add_judge(task, loaded)
             task.items()
@@ -339,10 +341,10 @@ def _score_command(kind: type[Task]) -> Callable[..., None]:
         **settings: Any,
     ) -> None:
         check_delivery([model], results)
-        if file.suffix.lower() in KINDS:
+        if file.suffix.lower() in KINDS[1:]:
             raise UserError(
-                f"{file}: is a spreadsheet; give a model's answers as JSON lines with a column text "
-                "(docs/answer-files.md, From CSV); what people wrote: docs/people.md"
+                f"{file}: is a spreadsheet; give a model's answers as CSV or JSON lines with a column text "
+                "(docs/answer-files.md); what people wrote: docs/people.md"
             )
         with Loaded() as loaded:
             task = kind(settings[kind.name])

@@ -9,7 +9,6 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.parts import is_there, parts_of
-from sozo.data.schema import iter_tables
 from sozo.eval.answered import by_judges, read_answers
 from sozo.eval.draw import SamplingOptions, asked_item
 from sozo.models.generators import ModelWriter, Writer
@@ -32,6 +31,14 @@ class Asked:
     longest: int  # most tokens of a prompt beside this text
     most: int  # tokens of a reply
     price: Price | None
+    expected: int  # of the prompts, if every answer is usable
+
+    def expecting(self, tokens: int) -> "Asked":
+        """The same if every answer is usable and has so many tokens."""
+        most = tokens if self.who == "model" else self.most
+        longest = min(self.longest, tokens)
+        prompts = self.prompts[: self.expected]
+        return replace(self, prompts=prompts, most=most, longest=longest)
 
     @property
     def tokens(self) -> tuple[int, int]:
@@ -51,7 +58,7 @@ class Asked:
         _, how = _counter(self.model)
         asked = len(self.prompts)
         tokens = "{:,} tokens in and {:,} out".format(*self.tokens)
-        line = f"{self.who} {self.model}: {asked:,} requests, at most {tokens} ({how})"
+        line = f"{self.who} {self.model}: at most {asked:,} requests, {tokens} ({how})"
         if self.cost is not None:
             line += f", {self.cost:,.2f} dollars"
         if pace is not None:
@@ -75,15 +82,17 @@ def plan(
     runs: Sequence[tuple[str, Task, Writer | Path, Path]],
     sampling: SamplingOptions,
     price: Price | None,
+    expected: int | None = None,
 ) -> tuple[list[str], list[str]]:
     """A line for each of whom runs ask, and one for all that is missing.
 
-    A run is its name, its task, who answers or where the answers are, and its folder. `price` is of models' tokens.
+    A run is its name, its task, who answers or where the answers are, and its folder. `price` is of models' tokens,
+    `expected` how many an answer is expected to have.
     """
     lines, lacking, settings = list[str](), list[str](), list[Any]()
     local = dict[str, str]()
     paces = dict[tuple[str, str], float | None]()
-    costs = list[float | None]()
+    every = list[Asked]()
     for name, task, by, folder in runs:
         settings += [asdict(task.settings), dict(getattr(by, "record", {}))]
         try:
@@ -98,11 +107,17 @@ def plan(
                     except UserError as error:
                         lacking.append(str(error))
                 lines.append(f"{name}: {asked.line(paces.get(key))}")
-                costs.append(asked.cost)
+                every.append(asked)
         except UserError as error:
             lacking.append(str(error))
-    if len(known := [cost for cost in costs if cost is not None]) > 1:
-        lines.append(f"in all at most {sum(known):,.2f} dollars")
+    priced = [asked for asked in every if asked.price]
+    if len(priced) > 1:
+        total = sum(asked.cost or 0.0 for asked in priced)
+        lines.append(f"in all at most {total:,.2f} dollars")
+    if priced and expected is not None:
+        total = sum(asked.expecting(expected).cost or 0.0 for asked in priced)
+        how = f"all answers usable, each of {expected:,} tokens"
+        lines.append(f"expected ({how}): {total:,.2f} dollars")
     lacking += not_here(settings, set(local), local.values())
     return lines, list(dict.fromkeys(lacking))
 
@@ -122,11 +137,14 @@ def _asked(
         answers = [(known[a.item], a.text) for a in read_answers(task, by, None)]
     else:
         sampling = sampling.settled(task, items)
-        rows = sampling.num_usable or sampling.count(items)
+        rows = sampling.count(items)
         answers = [(asked_item(items, sampling, k)[1], "") for k in range(rows)]
     if isinstance(by, ModelWriter):
         longest = by.max_new_tokens
-        there = _there(folder / "answers", rows, sampling)
+        parts = parts_of(folder / "answers", rows, sampling.batch_size)
+        there = sum(part.rows for part in parts if is_there(part))
+        if (folder / "metrics.json").is_file():
+            there = rows  # enough are usable
         prompts = [
             by.sampling.asked(item.prompt)
             for item, _ in answers[there:]
@@ -134,7 +152,9 @@ def _asked(
             for _ in range(by.sampling.replies)
         ]
         backend = str(by.record["backend"])
-        yield Asked("model", by.model, backend, prompts, 0, longest, price)
+        expected = max(0, (sampling.num_usable or rows) - there) * by.sampling.replies
+        own = by.model, backend, prompts, 0, longest, price, expected
+        yield Asked("model", *own)
     for each, place in by_judges(task, folder):
         if not (isinstance(each, JudgedTask) and (settings := each.judge_settings)):
             continue
@@ -151,19 +171,8 @@ def _asked(
             prompts = []  # what is left is not for a judge
         limit, price = settings.judge_max_tokens, settings.price()
         backend = settings.judge_backend
-        yield Asked("judge", judge, backend, prompts, longest, limit, price)
-
-
-def _there(folder: Path, rows: int, sampling: SamplingOptions) -> int:
-    """How many answers need not be drawn: those that are there, or the usable ones where these are asked for."""
-    if sampling.num_usable:
-        parts = folder.glob("part-*.parquet")
-        scores = (
-            part["score"] for path in parts for part in iter_tables(path, ["score"])
-        )
-        return sum(len(column) - column.null_count for column in scores)
-    whole = parts_of(folder, rows, sampling.batch_size)
-    return sum(part.rows for part in whole if is_there(part))
+        own = judge, backend, prompts, longest, limit, price, len(prompts)
+        yield Asked("judge", *own)
 
 
 def _pace(asked: Asked, task: Any, by: Any) -> float:

@@ -93,7 +93,7 @@ class GeneratorSettings(Spending):
     source: str | None = setting(
         None, "Name of the row; like the model or the file if not given."
     )
-    endpoint: str | None = rare_setting(None, f"How the endpoint is spoken to: {HELP}.")
+    endpoint: str | None = setting(None, f"How the endpoint is spoken to: {HELP}.")
     concurrency: int = rare_setting(
         16, "Requests under way at once (openai).", affects_result=False, least=1
     )

@@ -40,12 +40,13 @@ PLACES = tuple(
 
 def read_answers_file(
     path: Path,
-    items: Collection[str] = (),
+    items: Mapping[str, str] | Collection[str] = (),
     answer_columns: Mapping[str, str] | None = None,
 ) -> Iterator[Answer]:
     """The answers of a file, row by row: texts, messages, or conversations that end with the answer.
 
-    `item` is what the row's column says, else which of `items` its id names, else empty; where there is one item only,
+    `item` is what the row's column says, else which of `items` (names, perhaps with the ids that they stand for) its id
+    names, else empty; where there is one item only,
     its column is not read. Of a row without an answer, whose column `error` says why, it never came. Without an id, the
     answers to an item are numbered (`momotaro-0`), and else the file's rows, from 0, in eight digits; several answers
     of a row are numbered behind its id. Lone surrogates (`\\ud800`) stay. `answer_columns` (of a task) is one more
@@ -61,17 +62,19 @@ def read_answers_file(
     )
     texts: dict[str, str] = {}
     numbers = Counter[str]()
+    known = items if isinstance(items, Mapping) else {name: name for name in items}
     for number, where, row in read_numbered(path, _roots(places)):
         place, answers = _place(where, row, places)
         named = _named(row, place)
-        item = "" if len(items) == 1 else utf8_safe(id_column(named, "item", where, ""))
+        item = "" if len(known) == 1 else utf8_safe(id_column(named, "item", where, ""))
+        item = known.get(item, item)
         numbered = f"{item}-{numbers[item]}" if item else f"{number:08d}"
         if place["first"]:
             numbered = f"{number + int(place['first'])}"
         row_id = utf8_safe(id_column(named, "id", where, numbered))
         source = utf8_safe(text_column(named, "source", where, ""))
         numbers[item] += 1
-        item = item or named_item(row_id, items)
+        item = item or known.get(named_item(row_id, known), "")
         for k, (answer, end) in enumerate(answers):
             answer_id = row_id if len(answers) < 2 else f"{row_id}-{k}"
             if end is not None and not isinstance(end, str):
@@ -194,7 +197,12 @@ def _named(row: Mapping[str, Any], place: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _values(row: Any, column: str, nulls: bool = False) -> list[Any]:
-    """What stands in a column, if it is not null; with `*` there may be several values, with `nulls` of each one."""
+    """What stands in a column, if it is not null; with `*` there may be several values, with `nulls` of each one.
+
+    In a flat table, such as a CSV file, an inner column has its whole name.
+    """
+    if "." in column and column in row:
+        return _inner([row], column)
     if "+" in column:
         parts = [row.get(name) for name in column.split("+")]
         filled = all(isinstance(part, str) for part in parts)

@@ -20,6 +20,9 @@ class ResultOptions:
         False,
         "Ask each server for one token, and say what it would cost and what is missing. Nothing is written.",
     )
+    expected_tokens: int | None = setting(
+        None, "Of --dry-run: tokens of an answer as you expect it, beside the bound."
+    )
     explain: bool = setting(False, "Say below the table what each row means.")
     wandb: bool | None = setting(
         None,

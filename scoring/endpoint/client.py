@@ -119,15 +119,9 @@ class Endpoint:
         profile = profile or Profile()
         concurrency = profile.concurrency or concurrency
         timeout = profile.timeout or timeout
-        key_env = profile.key_env
-        key = os.environ.get(key_env, "").strip()
-        self._key_env = key_env
-        if not key:
-            raise UserError(
-                f"{key_env} is not set; set it (to any text for a server that needs no key)"
-            )
-        if not (key.isascii() and key.isprintable()):
-            raise UserError(f"{key_env} has characters that no key has; copy it again")
+        self._key_env = profile.key_env
+        own = profile.secret_headers()
+        secrets = [*own.values()]
         if concurrency < 1:
             raise UserError(
                 f"concurrency must be at least 1, not {concurrency}; give another"
@@ -144,8 +138,10 @@ class Endpoint:
             public_url(request_url(self._address, "")),
             concurrency,
         )
-        self._headers = {
-            "Authorization": f"Bearer {key}",
+        if "Authorization" in own:
+            own["Authorization"] = f"Bearer {own['Authorization']}"
+        self._own_headers = own  # which no other server gets
+        self._headers = own | {
             "Content-Type": "application/json",
             "Accept-Encoding": "gzip",
         }
@@ -155,7 +151,7 @@ class Endpoint:
                 for header, name in _HEADERS.items()
                 if (value := os.environ.get(name))
             }
-        self._secrets = secret_pattern(key, self._address)
+        self._secrets = secret_pattern(secrets[0], self._address, *secrets[1:])
         self._timeout = timeout
         self.retry = retry or RetryPolicy()
         self._client: Any = None
@@ -433,7 +429,13 @@ class Endpoint:
                     return response, await _unpacked(response)
             finally:
                 await response.aclose()
-            request = response.next_request
+            before, request = request.url, response.next_request
+            if (before.scheme, before.netloc) != (
+                request.url.scheme,
+                request.url.netloc,
+            ):
+                for name in self._own_headers:
+                    request.headers.pop(name, None)
         raise UnusableReplyError(f"the request was sent on {_MOST_DETOURS} times")
 
     def _refusal(

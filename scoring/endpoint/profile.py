@@ -34,6 +34,7 @@ _KEYS_PLACE = "put the key into an environment variable and name this as key_env
 # What an address may end with that is the request's own.
 _PATHS = re.compile(r"/+(?:chat/completions|completions|embeddings)?/*\Z")
 
+_ENV = re.compile("env:([A-Za-z_][A-Za-z0-9_]*)")
 _STRICT = ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False)
 
 
@@ -77,6 +78,9 @@ class Profile:
         None  # what it is called in records, for one whose address moves (a job on a cluster)
     )
     key_env: str = KEY_ENV  # the environment's variable that holds the key, which is sent to this role's server only
+    key_header: str = "Authorization"  # what the key is sent as; Azure's is `api-key`
+    # Further headers, each the environment's variable that holds its value: env:NAME.
+    headers: dict[str, str] | None = None
     # `none` sends no temperature (and no top_p or seed): for models without.
     temperature: Any = None
     limit_name: str | None = (
@@ -126,6 +130,12 @@ class Profile:
             raise ValueError(
                 f"extra_body must be what JSON can say ({error})"
             ) from error
+        for header, value in (self.headers or {}).items():
+            if not re.fullmatch(r"[\w-]+", header) or not _ENV.fullmatch(value):
+                # Not shown: it may be the secret itself.
+                raise ValueError(
+                    f"headers: {brief(header)} must be env:NAME, the environment variable that holds its value"
+                )
         if name := key_in(self.extra_body, os.environ.get(self.key_env, "")):
             raise ValueError(f"extra_body holds a key ({brief(name)}); {_KEYS_PLACE}")
 
@@ -151,6 +161,20 @@ class Profile:
         if self.reasoning_effort:
             values["reasoning_effort"] = self.reasoning_effort
         return values | dict(self.extra_body or {})
+
+    def secret_headers(self) -> dict[str, str]:
+        """Headers that no record or message may show, the key's first; UserError for a variable that is not set."""
+        keys = {self.key_header: self.key_env}
+        keys |= {name: value[4:] for name, value in (self.headers or {}).items()}
+        found = {}
+        for header, name in keys.items():
+            if not (value := os.environ.get(name, "").strip()):
+                needs = "to any text for a server that needs no key"
+                raise UserError(f"{name} is not set; set it ({needs})")
+            if not (value.isascii() and value.isprintable()):
+                raise UserError(f"{name} has characters that no key has; copy it again")
+            found[header] = value
+        return found
 
     def server_at(self, url: str) -> str:
         """What a record says of where the server is; `url` has no credentials."""

@@ -8,12 +8,14 @@ from types import SimpleNamespace
 
 import pytest
 from transformers import AutoTokenizer
+from typer.testing import CliRunner
 
 from bigram_model import END, UNKNOWN, build_bigrams
 from command_line import here
 from model_server import completion, server
 from run_files import metrics_of
 from sentences import says
+from sozo.eval.cli import make_app
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.findings import findings
 from sozo.tasks.jcq.questions import trial_questions
@@ -214,7 +216,7 @@ def test_a_plan_counts_tokens_dollars_minutes_and_what_is_there(
         *_, model, judges, whole, _ = said.splitlines()
         assert whole == f"in all at most {characters / 1000 + 245:,.2f} dollars"
         assert model.startswith(
-            f"m/jcq: model m: 35 requests, at most {characters:,} tokens in and 3,500 out "
+            f"m/jcq: model m: at most 35 requests, {characters:,} tokens in and 3,500 out "
             f"(a token a character), {characters / 1000:.2f} dollars; "
         )
         # By two at once, each as slow as the one token.
@@ -222,15 +224,24 @@ def test_a_plan_counts_tokens_dollars_minutes_and_what_is_there(
         prompts = [JCQ_V1.prompt(question, "") for question in questions]
         read = sum(len(tokenizer.tokenize(prompt)) for prompt in prompts) + 35 * 100
         assert judges.startswith(
-            f"m/jcq: judge {folder}: 35 requests, at most {read:,} tokens in and 245 out "
+            f"m/jcq: judge {folder}: at most 35 requests, {read:,} tokens in and 245 out "
             "(by its tokenizer), 245.00 dollars; "
         )
         assert evaluate(tmp_path, *words, *prices).returncode == 0
         (tmp_path / "out" / RUN / "answers" / "part-00001.parquet").unlink()
         (tmp_path / "out" / RUN / "metrics.json").unlink()
         plan = evaluate(tmp_path, *words, *prices, "--dry-run")
-    assert "m/jcq: model m: 15 requests" in plan.stdout
-    assert f"m/jcq: judge {folder}: 0 requests" in plan.stdout
+    assert "m/jcq: model m: at most 15 requests" in plan.stdout
+    assert f"m/jcq: judge {folder}: at most 0 requests" in plan.stdout
+
+
+def test_a_plan_of_usable_lists_is_a_bound_and_what_is_expected_stands_beside_it():
+    words = ("--model", "tiny", "--price-in", 1, "--price-out", 2, "--dry-run")
+    words = "dat", *words, "--expected-tokens", 30, "--output", "out"
+    told = CliRunner().invoke(make_app(), [*map(str, words)]).output
+    assert "at most 2,048 requests, 479,232 tokens in and 524,288 out" in told
+    assert "1.53 dollars\n" in told
+    assert "expected (all answers usable, each of 30 tokens): 0.03 dollars" in told
 
 
 @pytest.mark.parametrize(

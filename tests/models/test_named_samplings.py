@@ -507,5 +507,5 @@ def test_a_plan_counts_every_request(tmp_path):
         writer = decide(replace(asked, sampling=way, max_new_tokens=10), Asks())
         runs = [("run", Asks(), writer, tmp_path)]
         (line, *_), _ = plan(runs, SamplingOptions(answers_per_item=1), None)
-        assert f"{requests} requests, at most" in line
+        assert f"at most {requests} requests, " in line
         assert f" and {most * 10} out" in line

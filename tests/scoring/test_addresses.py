@@ -125,3 +125,19 @@ def test_other_texts_are_not_masked():
     )
     text = json.dumps(sent.NO_KEYS_IN_BODIES)
     assert secret_pattern(sent.KEY, "http://h").sub("***", text) == text
+
+
+def test_headers_hold_values_of_the_environment_and_are_masked(asked, monkeypatch):
+    """Azure's classic API takes its key as `api-key`."""
+    monkeypatch.setenv("TEAM", "team-secret-1")
+    profile = "{key_header: api-key, headers: {X-Team: env:TEAM}}"
+    endpoint = Endpoint("the model", "http://h/v1", profile=read_profile(profile))
+    assert endpoint._headers["api-key"] == sent.KEY
+    assert endpoint._headers["X-Team"] == "team-secret-1"
+    assert "Authorization" not in endpoint._headers
+    assert endpoint._mask(f"{sent.KEY} team-secret-1") == "*** ***"
+    monkeypatch.delenv("TEAM")
+    with refused("profile: a header's variable that is not set"):
+        Endpoint("the model", "http://h/v1", profile=read_profile(profile))
+    with refused("profile: a header's value itself"):
+        read_profile("{headers: {X-Team: team-secret-1}}")

@@ -372,7 +372,7 @@ def test_words_go_to_a_server_only_where_people_agreed(
 
 
 def test_a_spreadsheet_is_no_model_s_answers(tmp_path, monkeypatch, capsys):
-    file, output = save(tmp_path / "p.csv", table(WIDE)), tmp_path / "out"
+    file, output = save(tmp_path / "p.tsv", table(WIDE)), tmp_path / "out"
     flags = ("score", "dat", file, "--output", output)
     code, _, err = command(monkeypatch, capsys, *flags)
     assert (code, says("people: a spreadsheet of answers", err)) == (2, True)

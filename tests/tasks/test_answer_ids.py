@@ -17,6 +17,7 @@ from sozo.eval.cli import make_app
 from sozo.tasks import Jcq, Sat, task_type
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
+from sozo.tasks.jcq.task import JcqSettings
 
 LIST = list_text(
     ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
@@ -225,3 +226,21 @@ def test_an_id_that_names_an_answer_to_no_item_is_refused(tmp_path):
     story = {"id": "kasajizo-momotaro-3", "text": "昔々"}
     with refused("answers: an id names no item"):
         read_answers(Sat(), lines(tmp_path / "t.jsonl", story), None)
+
+
+def test_an_item_is_named_by_its_id_behind_the_task_s_name_or_by_its_own_words(
+    tmp_path,
+):
+    """In CSV too, where a flat column has an inner column's whole name."""
+    task = Jcq(JcqSettings(trial=True))
+    second = task.items()[1]
+    for columns, value in (
+        ("question", second.prompt),
+        ("doc.item", f"jcq-{second.id}"),
+        ("item", second.id),
+        ("id", f"jcq-{second.id}-4"),
+    ):
+        frame = pd.DataFrame({columns: [value], "text": ["答え\nつづき"]})
+        frame.to_csv(tmp_path / "a.csv", index=False)
+        (answer,) = read_answers(task, tmp_path / "a.csv", None)
+        assert (answer.item, answer.text) == (second.id, "答え\nつづき")

@@ -73,7 +73,7 @@ def test_a_pipe_is_no_sheet(name, tmp_path):
     assert name in one_line(read_sheet, tmp_path / name)
     (tmp_path / name).unlink()
     os.mkfifo(tmp_path / "a.csv")
-    assert "a.csv" in one_line(read_sheet, tmp_path)
+    assert "no CSV file" in one_line(read_sheet, tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -232,8 +232,8 @@ def _prepared(
         for one in compared_measures(task)
         if not one.share
     }
-    shared = compared.methods, tasks, noises, seers
-    pairs = [_Pair(*pair, *shared) for pair in compared.pairs]
+    methods = compared.methods
+    pairs = [_Pair(*pair, methods, tasks, noises, seers) for pair in compared.pairs]
     return Findings(compared, rows, columns), pairs
 
 

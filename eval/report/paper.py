@@ -146,8 +146,8 @@ def _methods(found: Findings, places: Sequence[str]) -> Iterator[str]:
         for run in runs:
             total.update(run.metrics.get("bill", {}).get(payee, {}))
         own = translatable(f"paid_{payee}")
-        facts = paid(total) if total else lacking
-        yield translatable("{names}: {facts}.", names=own, facts=facts)
+        told = paid(total) if total else lacking
+        yield translatable("{names}: {facts}.", names=own, facts=told)
 
 
 def _run(run: RunResult) -> list[str]:

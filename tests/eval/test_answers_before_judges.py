@@ -54,7 +54,7 @@ def test_a_model_that_its_server_does_not_know_is_missing(tmp_path):
     assert plan.returncode == 1
     assert plan.stdout.count("missing: ") == 1
     assert f"missing: m at {url}: " in plan.stdout
-    assert "m/jcq: judge j: 35 requests" in plan.stdout
+    assert "m/jcq: judge j: at most 35 requests" in plan.stdout
 
 
 def test_a_judge_that_fails_later_leaves_answers_that_one_command_has_judged(tmp_path):
@@ -78,7 +78,7 @@ def test_a_judge_that_fails_later_leaves_answers_that_one_command_has_judged(tmp
         asked = len(judged)
         plan = evaluate(tmp_path, *score, "--dry-run")
         assert plan.returncode == 0, plan.stderr
-        assert "what's it/m/jcq: judge j: 35 requests" in plan.stdout
+        assert "what's it/m/jcq: judge j: at most 35 requests" in plan.stdout
         assert (len(judged), judged[-1]["max_tokens"]) == (asked + 1, 1)
         assert not (tmp_path / score[-1]).exists()
         verdicts.append(True)

@@ -339,7 +339,7 @@ def test_a_command_that_is_none_says_where_it_is() -> None:
     assert (done.returncode, says("sozo: grpo", done.stderr)) == (2, True)
     done = run_eval("jcq", "--model", "m")
     assert (done.returncode, says("sozo: jcq", done.stderr)) == (2, True)
-    done = run_eval("raport")
+    done = run_eval("repot")
     assert (done.returncode, "Did you mean 'report'?" in done.stderr) == (2, True)
 
 

@@ -91,7 +91,7 @@ def agreement(
     from sozo.studies.experts.run import judge_experts, plan_of, seeded_judges
 
     files = [Path(place) for place in places or ()], ideas, patents
-    plan = plan_of(files, trial, rubric or "pbig", history, shots, settings)
+    plan = plan_of(files, trial, rubric, history, shots, settings)
     seeds, most = settings.judge_seeds, judging.judge_max_tokens
     if dry_run:
         print_lines(asking_size(plan, seeds, judging.price(), most))

@@ -34,7 +34,7 @@ PREDICTIONS, LEDGER = "predictions.jsonl", "judgements.jsonl"
 def plan_of(
     files: tuple[Sequence[Path], Path | None, Path | None],
     trial: bool,
-    rubric: str,
+    rubric: str | None,
     history: Sequence[str] | None,
     shots: Sequence[int] | None,
     settings: ExpertSettings,
@@ -52,7 +52,7 @@ def plan_of(
         ratings = [first]
     assert ideas
     assert patents
-    scale = load_rubric(rubric)
+    scale = load_rubric(rubric or "pbig")
     conditions = conditions_of(history or HISTORIES, shots or SHOTS)
     rated = read_rated(ratings, ideas, patents, scale)
     return Plan(rated, scale, conditions, settings.max_ratings)

@@ -396,7 +396,7 @@ def test_the_page_leads_with_the_arms_and_escapes(result, tmp_path):
         assert text in parsed.text, text
     claims = (tmp_path / "p-tables" / "claims.csv").read_text("utf-8-sig").splitlines()
     assert len(claims) == 1 + len(CLAIMS)
-    assert (tmp_path / "p-tables" / "the-arms.tex").is_file()
+    assert (tmp_path / "p-tables" / "the-arms.csv").is_file()
 
 
 def test_the_picture_shows_every_arm_and_every_seed():

@@ -370,7 +370,8 @@ def _refuse_heading(
 
 def _refuse_headings_below(sheet: Sheet) -> None:
     """UserError where a row has other rows' headings, in another order or spelling, as of files joined by hand."""
-    names = set(map(plain, sheet.cells.columns)) - {""}
+    names = {plain(name) for name in sheet.cells.columns if name.strip()}
+    names = {name for name in names if not _FIGURES.fullmatch(name)}
     same = sheet.cells.map(plain).isin(names).sum(axis=1)
     filled = (sheet.cells != "").sum(axis=1)
     if len(rows := same.index[(same > 1) & (2 * same > filled)]):

@@ -44,6 +44,8 @@ _LOCK = threading.Lock()
 _OPEN: dict[str, "Integration"] = {}
 BATCH = 256  # answers that are scored at once, or one group
 LONGEST = 1_000_000  # characters of a text
+# What rows of other rewards say of their answers, under names that trainers and data sets have for it.
+_OF_OTHERS = ("ground_truth", "answer", "data_source")
 OBJECT = TypeAdapter(dict[str, Any])
 
 
@@ -281,7 +283,8 @@ class Integration:
             if self._named:  # it may read other columns than the task's
                 both = {**item.columns, **columns}
                 return Item(item.id, prompt or item.prompt, both)
-            return item
+            if item.id:
+                return item
         first, *others = self.items.values()
         if first.columns and first.columns.keys() <= columns.keys():
             for name, value in first.columns.items():
@@ -295,11 +298,12 @@ class Integration:
             raise UserError(
                 f"{self.task.name}: say which item is answered: its id as item, or its columns ({needed})"
             )
-        if columns.get("item"):  # as of rows for another reward
-            remedy = "leave it empty, or give such rows a reward of their own"
-            raise UserError(
-                f"{self.task.name}: asks nothing called {quoted(columns['item'])}; {remedy}"
-            )
+        for name in ("item", *_OF_OTHERS):
+            if columns.get(name) and columns[name] != self.task.name:
+                remedy = "leave it empty, or give such rows a reward of their own"
+                raise UserError(
+                    f"{self.task.name}: asks nothing called {quoted(columns[name])}, the row's {name}; {remedy}"
+                )
         return first
 
 

@@ -127,6 +127,14 @@ def test_each_integration_has_a_history_that_validation_does_not_fill():
     assert integration.pay([TEN])[0].reason is None
 
 
+@pytest.mark.parametrize(
+    "row", [{"ground_truth": "42"}, {"answer": 42}, {"data_source": "math"}]
+)
+def test_rows_for_another_reward_are_refused(row):
+    with refused("integration: rows of another reward"):
+        Integration("dat", **SETTINGS).pay([TEN], [row])
+
+
 def test_verl_s_rows_for_another_reward_are_refused_and_numbers_are_floats():
     with refused("integration: rows of another source"):
         verl.compute_score("gsm8k", TEN, "42", {}, **SETTINGS)

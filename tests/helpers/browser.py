@@ -8,6 +8,8 @@ import subprocess
 import sys
 import time
 
+import pytest
+
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
     None,
@@ -129,3 +131,15 @@ class Browser:
                 windowsVirtualKeyCode=13,
                 **text,
             )
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """A browser for a module's tests, which ends without an error of a page."""
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium")
+    browser = Browser(tmp_path_factory.mktemp("profile"))
+    browser.call("Network.enable")
+    yield browser
+    browser.close()
+    assert browser.errors == []

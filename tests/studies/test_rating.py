@@ -14,7 +14,6 @@ from urllib.parse import quote
 import pandas as pd
 import pytest
 
-from browser import CHROMIUM, Browser
 from finished_runs import scored
 from sentences import refused
 from sozo.studies.agreement.run import agree_raters
@@ -45,17 +44,6 @@ def runs(tmp_path_factory):
         scored(Sentences(), folder / model, model, rows)
         places.append(f"{model}={folder / model}")
     return places
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    if CHROMIUM is None:
-        pytest.skip("needs Chromium")
-    browser = Browser(tmp_path_factory.mktemp("profile"))
-    browser.call("Network.enable")
-    yield browser
-    browser.close()
-    assert browser.errors == []
 
 
 @pytest.fixture

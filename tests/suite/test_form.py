@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 import yaml
 
-from browser import CHROMIUM, Browser
 from http_server import wait_until
 from sentences import refused
 from sozo.data.sheet import read_sheet, write_sheet
@@ -62,17 +61,6 @@ WORDS_OF_ODD = {
     "ja": "走る 美しい 犬 海 山 川 猫 ねこ ネコ ネ コ なし 不明 茶 お くじら うどん かみ 東京 電気自動車",
     "en": "cat dog moon river",
 }
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    if CHROMIUM is None:
-        pytest.skip("needs Chromium")
-    browser = Browser(tmp_path_factory.mktemp("profile"))
-    browser.call("Network.enable")
-    yield browser
-    browser.close()
-    assert browser.errors == []
 
 
 @pytest.fixture(scope="module")

@@ -22,6 +22,7 @@ from sozo.data.checkpoints import last_checkpoint
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.timeout(1800)
 CORES = min(2, len(os.sched_getaffinity(0)))
+ENDED = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")
 STEPS, APART = 12, 4  # of a training, and between its checkpoints
 GRPO = f"""grpo --config recipes/tiny/grpo.yaml --max_steps {STEPS} --save_steps {APART} --save_total_limit 10
     --warmup_steps 2 --lr_scheduler_type constant --lr_scheduler_kwargs {{}} --logging_steps 1 --report_to none""".split()
@@ -79,11 +80,7 @@ class Job:
             if now == "PENDING":
                 time.sleep(3)  # in the same second its credential is still revoked
                 slurm("scontrol", "update", f"JobId={self.number}", "StartTime=now")
-            return (
-                now
-                not in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING", "REQUEUED")
-                and now
-            )
+            return now in ENDED and now
 
         assert wait_until(ended, seconds) == state, self.said()
         return self
@@ -263,4 +260,4 @@ if __name__ == "__main__":
         signal.signal(
             ends, signal.default_int_handler
         )  # all that was started ends, too
-    sys.exit(pytest.main([__file__, "-v", "--durations=0", *sys.argv[1:]]))
+    sys.exit(pytest.main([__file__, "-vv", "--durations=0", *sys.argv[1:]]))

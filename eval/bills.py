@@ -31,16 +31,17 @@ def billed(
     before = read_bills(bills, prices, limited=limit is not None)
     for folder in folders if limit is not None else ():
         _refuse_unbilled(folder)
-    budget = Budget(
-        limit,
-        sum(paid.cost_at_most for paid in before.values()),
-    )
+    spent = sum(paid.cost_at_most for paid in before.values())
+    budget = Budget(limit, spent, spending.budget_file if spending else None)
     for task in tasks:
         task.budget = budget
     try:
         yield
     finally:
         print_lines(_said(read_bills(bills, prices)))
+        if shared := budget.shared:
+            paid = f"{shared.dollars:,.4f} of {limit:,.4f} dollars, at most"
+            print_lines([f"{shared.path}: {paid}, of all commands that name it"])
 
 
 def _refuse_unbilled(folder: Path) -> None:

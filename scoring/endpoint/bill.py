@@ -1,7 +1,9 @@
 """What a run asked of servers that answer chats and what they counted, in its folder; and a budget for it."""
 
 import asyncio
+import fcntl
 import json
+import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from sozo.data.errors import UserError
-from sozo.data.foreign import brief, quoted
+from sozo.data.foreign import brief, parse_json, quoted
 from sozo.data.progress import note, say_once
 from sozo.data.record import refuse_link, room
 from sozo.data.settings import Checked, from_validation, setting
@@ -97,20 +99,72 @@ class Spending(Checked):
         affects_result=False,
         least=0,
     )
+    budget_file: str | None = setting(
+        None,
+        "File by which all commands that name it share one total, also at once: --max-cost is then for all of them.",
+        affects_result=False,
+    )
+
+
+class SharedTotal:
+    """Dollars of all commands that name a file: the sum of its lines.
+
+    A request stands there at the most that it can cost before it is sent, and what it cost less when it has ended: of a
+    process that is killed the most stays.
+    """
+
+    def __init__(self, path: Path) -> None:
+        refuse_link(path)
+        self.path, self.dollars, self._read = path, 0.0, 0
+
+    def add(self, dollars: float, limit: float = math.inf) -> bool:
+        """Add a line, unless the total would come above the limit; whether it was added."""
+        line = json.dumps({"dollars": dollars}).encode() + b"\n"
+        try:
+            with room(self.path, len(line)), self.path.open("ab+", 0) as file:
+                fcntl.flock(file, fcntl.LOCK_EX)  # gone with the process
+                file.seek(self._read)
+                new = file.read()
+                each = [parse_json(one)["dollars"] for one in new.splitlines()]
+                self.dollars += math.fsum(each)
+                self._read += len(new)
+                fits = self.dollars + dollars <= limit
+                if fits and file.write(line) < len(line):
+                    raise OSError("a line is not whole")
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            says = f"cannot be read or written as the lines of a budget ({error})"
+            raise UserError(
+                f"{self.path}: {says}; give another --budget-file"
+            ) from error
+        return fits
 
 
 class Budget:
-    """Dollars for all runs of a command. What is under way is reserved at the most that it can cost."""
+    """Dollars for all runs of a command. What is under way is reserved at the most that it can cost.
 
-    def __init__(self, limit: float | None, spent: float = 0.0) -> None:
+    With a `file` these are dollars of all commands that name it, too (`SharedTotal`): a request must fit both totals.
+    """
+
+    def __init__(
+        self, limit: float | None, spent: float = 0.0, file: str | None = None
+    ) -> None:
         self.limit, self.spent = limit, spent
+        self.shared = SharedTotal(Path(file)) if file else None
+        if self.shared and limit is None:
+            raise UserError(
+                "budget_file needs max_cost, the limit of all commands that name it; give both"
+            )
         self._reserved, self._under_way, self._told = 0.0, 0, False
 
+    def _fits(self, most: float) -> bool:
+        if self.limit is None:
+            return True
+        own = self.spent + self._reserved + most <= self.limit
+        return own and (self.shared is None or self.shared.add(most, self.limit))
+
     async def reserve(self, most: float) -> bool:
-        """Wait until there is room for `most` dollars; False if what is under way cannot make any."""
-        while (
-            self.limit is not None and self.spent + self._reserved + most > self.limit
-        ):
+        """Wait until there is room for `most` dollars; False if what is under way here cannot make any."""
+        while not self._fits(most):
             if not self._under_way:
                 return False
             await asyncio.sleep(_LOOKS_EVERY)
@@ -132,11 +186,14 @@ class Budget:
         # Rounding must not pile up.
         self._reserved = self._reserved - most if self._under_way else 0.0
         self.spent += cost
+        if self.shared:
+            self.shared.add(cost - most)
 
     @property
     def used_up(self) -> str:
         """Why nothing more is asked."""
-        return f"the next request could bring the cost above {self.limit:g}"
+        of_all = f" of all commands by {self.shared.path}" if self.shared else ""
+        return f"the next request could bring the cost{of_all} above {self.limit:g}"
 
 
 def _prompt(body: Mapping[str, Any]) -> str:

@@ -285,7 +285,7 @@ class _Asking:
             for key, answer in answers.items()
         }
         self.spent = sum(map(self.cost_for_sure, paid))
-        self.budget = budget or Budget(settings.max_cost)
+        self.budget = budget or Budget(settings.max_cost, file=settings.budget_file)
         if isinstance(judge, Endpoint) and judge.bill:
             self.budget = Budget(
                 None

@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import threading
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -36,6 +39,7 @@ PRICES = (
 )
 
 
+FORK = multiprocessing.get_context("fork")
 NO = 401, {"error": {"message": "no"}}
 
 
@@ -268,6 +272,48 @@ def test_a_budget_waits_for_what_is_under_way():
     assert budget.spent == 2
 
 
+def pay(file, times):
+    """One payment after the other, of at most 3 dollars and really 1, while there is room for it; `times` at most."""
+    budget = Budget(30.0, file=file)
+
+    async def payments():
+        for _ in range(times):
+            if not await budget.reserve(3.0):
+                return
+            budget.settle(3.0, 1.0)
+        assert await budget.reserve(3.0)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    asyncio.run(payments())
+
+
+def test_commands_at_once_share_the_total_of_a_file_and_a_kill_loses_none_of_it(
+    tmp_path,
+):
+    file = str(tmp_path / "budget.jsonl")
+    for times, codes in (([2], [-signal.SIGKILL]), ([99, 99], [0, 0])):
+        payers = [FORK.Process(target=pay, args=(file, n)) for n in times]
+        for payer in payers:
+            payer.start()
+        for payer in payers:
+            payer.join()
+        assert [payer.exitcode for payer in payers] == codes
+    lines = map(json.loads, Path(file).read_text().splitlines())
+    # 2 were paid, 3 may have been; with 23 more there is no room for another 3.
+    assert sum(line["dollars"] for line in lines) == 28
+
+
+@pytest.mark.parametrize("content", ["no budget\n", '{"dollars": 1}\n{"dol'])
+def test_what_is_no_budget_is_refused_as_it_is(content, tmp_path):
+    (tmp_path / "b").write_text(content)
+    budget = Budget(1.0, file=str(tmp_path / "b"))
+    with refused("bill: no budget file"):
+        asyncio.run(budget.reserve(0.5))
+    assert (tmp_path / "b").read_text() == content
+    with refused("bill: a budget file without a limit"):
+        Budget(None, file=str(tmp_path / "b"))
+
+
 def counts(requests):
     """How many each was asked, of which one is a greeting."""
     return Counter({"m": "model", "j": "judge"}[body["model"]] for body in requests)
@@ -329,6 +375,23 @@ def test_a_budget_needs_the_models_prices_and_a_limit(sozo):
             assert done.exit_code == 2
             assert says("bill: max_cost without prices", done.output)
         assert counts(requests) == {"judge": 2}
+
+
+def test_another_command_by_the_same_budget_file_asks_no_more(sozo, tmp_path):
+    words = (*PRICES, "--max-cost", "0.02", "--budget-file", "budget.jsonl")
+    with server(both) as (url, requests):
+        first = sozo(*command(url, *words))
+        known = len(requests)
+        second = sozo(*command(url, *words, "--output", "other"))
+    assert (first.exit_code, second.exit_code) == (3, 3), second.output
+    assert len(requests) - known < known
+    assert says("bill: another command over the budget", second.output)
+    bills = [*tmp_path.rglob(BILL)]
+    paid = [each for bill in bills for each in read([bill]).values()]
+    lines = map(json.loads, (tmp_path / "budget.jsonl").read_text().splitlines())
+    total = sum(line["dollars"] for line in lines)
+    assert total == pytest.approx(sum(each.cost_at_most for each in paid))
+    assert total <= 0.02
 
 
 @pytest.mark.launches

@@ -185,6 +185,28 @@ def test_extra_body_and_batch_size_reach_the_encoder():
     assert {body["dimensions"] for body in requests} == {2}
 
 
+def test_headers_of_ones_own_do_not_follow_a_redirect_to_another_server(monkeypatch):
+    monkeypatch.setenv("TEAM", "team-0123456789")
+    seen = []
+
+    def there(request, headers):
+        seen.append(("there", headers["X-Team"], headers["Authorization"]))
+        return 200, {}, judged()
+
+    def here(request, headers):
+        seen.append(("here", headers["X-Team"], headers["Authorization"]))
+        return 307, {"Location": f"{other}/chat/completions"}, b""
+
+    with serving(there) as other, serving(here) as url:
+        own = f"{{base_url: '{url}', key_env: MY_KEY, headers: {{X-Team: env:TEAM}}}}"
+        (reply,) = ask(endpoint_judge(JudgeSettings("j", judge_endpoint=own)), "p")
+    assert reply.text == VERDICT
+    assert set(seen) == {
+        ("here", "team-0123456789", f"Bearer {SECRET}"),
+        ("there", None, None),
+    }
+
+
 def test_a_key_goes_to_its_own_role_only_and_not_along_with_a_redirect(
     monkeypatch, tmp_path
 ):

@@ -318,14 +318,17 @@ def _chosen(
 ) -> list[Answer]:
     """Of the replies in `place` one answer for each of these names."""
     names = [field.name for field in fields(Answer)]
-    (table,) = iter_tables(place, [*names, "score"])
+    (table,) = iter_tables(place, [*names, "values"])
     replies = [Answer(**row) for row in table.select(names).to_pylist()]
     answers = _answers(replies, how, seed, number)
     best = list(range(0, len(answers), how.replies))
     if how.best_of:
+        main = task.known_by()
         scores = [
-            -math.inf if score is None else task.measures[0].better * score
-            for score in table["score"].to_pylist()
+            main.better * own[main.name]
+            if main.name in (own := dict(values or ()))
+            else -math.inf
+            for values in table["values"].to_pylist()
         ]
         best = [max(range(k, k + how.replies), key=scores.__getitem__) for k in best]
     return [replace(answers[k], id=name) for k, name in zip(best, ids, strict=True)]

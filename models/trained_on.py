@@ -58,13 +58,13 @@ def of_rewards(rewards: Iterable[Mapping[str, Any]]) -> list[Training]:
 def of_answers(run: RunResult, by: str, *, chosen: bool) -> list[Training]:
     """What a run's answers were drawn by, and what a method `by` trains on: all of them, or `chosen` by their score."""
     if not run.settings:  # of bare parts nothing else is known
-        measure = run.main.name if chosen else NOT_RECORDED
+        measure = run.known_by.name if chosen else NOT_RECORDED
         return [_training(by, task=run.task, measure=measure)]
     worth: dict[str, str | None] = {"measure": None, "encoder": None, "judge": None}
     if chosen:
         judge = run.scale.get("judge", {}).get("model")
         worth = {
-            "measure": run.main.name,
+            "measure": run.known_by.name,
             "encoder": run.scale.get("embedding_model"),
             "judge": judge,
         }
@@ -100,7 +100,7 @@ def recorded(run: RunResult) -> list[Training]:
     # Of answers that are scored again the encoder that chose is not recorded.
     encoder = run.scorer if run.loaded.get("decoder") else NOT_RECORDED
     chosen = _training(
-        _BEST_OF, task=run.task, measure=run.main.name, encoder=encoder, judge=None
+        _BEST_OF, task=run.task, measure=run.known_by.name, encoder=encoder, judge=None
     )
     return [*trainings, chosen]
 

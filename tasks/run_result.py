@@ -88,6 +88,9 @@ class RunResult:
     wrong_form: ClassVar[
         tuple[str, ...]
     ] = ()  # reasons of answers that have not the form asked for
+    headline: ClassVar[Measure | None] = (
+        None  # what its task is known by, where that is not the first measure
+    )
 
     task: str  # the task's name
     main: Measure  # its first measure
@@ -98,6 +101,11 @@ class RunResult:
     ]  # what became known on loading (scorer, decoder), from `config.json`
     metrics: dict[str, Any]  # what came out, from `metrics.json`
     study: Path | None = None  # the folder of the study that it is of
+
+    @property
+    def known_by(self) -> Measure:
+        """What its task is known by (`Task.known_by`)."""
+        return self.headline or self.main
 
     @property
     def kind(self) -> str:
@@ -181,7 +189,7 @@ class RunResult:
         for way in self.settings.get("sampling", "").split(","):
             name, _, n = way.partition("=")
             if name in _SEVERAL:
-                said = translatable(_SEVERAL[name], n=n, measure=self.main.name)
+                said = translatable(_SEVERAL[name], n=n, measure=self.known_by.name)
                 caveats.append(said)
         if self.judged_itself:
             caveats.append(translatable("judged by the model that wrote"))
@@ -293,12 +301,16 @@ class RunResult:
         return tuple(self.answers())
 
     def table(self) -> "pa.Table":
-        """All answers in columns: id, item, text, score (of the first measure; null without one) and reason."""
+        """All answers in columns: id, item, text, score (by what the task is known by; null without one) and reason."""
         import pyarrow as pa
 
-        return pa.concat_tables(
-            iter_tables(self.folder, ("id", "item", "text", "score", "reason"))
-        )
+        names = ["id", "item", "text", "score", "reason"]
+        table = pa.concat_tables(iter_tables(self.folder, names))
+        if self.headline is None:
+            return table
+        scores = [self.value(answer, self.headline) for answer in self.answers()]
+        own = pa.array(scores, table["score"].type)
+        return table.set_column(names.index("score"), "score", own)
 
     def value(self, answer: ScoredAnswer, measure: Measure) -> float | None:
         """An answer's value of a measure; of `TASK/scored` and `TASK/complete`, which any task has, 1 or 0."""

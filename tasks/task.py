@@ -146,9 +146,6 @@ class Task:
     measures: ClassVar[
         tuple[Measure, ...]
     ]  # what an answer is worth; the task is known by the first one
-    headline: ClassVar[Measure | None] = (
-        None  # that it is known by on the first screen, where it is not the first one
-    )
     unusable_is_0: ClassVar[
         tuple[Measure, ...]
     ] = ()  # of the measures those by which an answer that is not usable counts 0
@@ -227,8 +224,8 @@ class Task:
 
     @classmethod
     def known_by(cls) -> Measure:
-        """The measure that the first screen begins with."""
-        return cls.headline or cls.measures[0]
+        """The measure that the first screen begins with, and by which answers are chosen."""
+        return cls.result_type.headline or cls.measures[0]
 
     @classmethod
     def in_groups(cls) -> bool:

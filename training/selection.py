@@ -38,7 +38,7 @@ class Selected:
     prompts: list[str]  # what each answers
     tasks: list[str]  # whose answers they are, by name
     texts: list[str]
-    scores: np.ndarray  # by their task's first measure; 0 for an unusable one
+    scores: np.ndarray  # by what their task is known by; 0 for an unusable one
     num_unusable: int
     of: int  # different answers in all tables; of those beside them, what is taken
 
@@ -215,9 +215,9 @@ def _tables(run: RunResult, usable: bool) -> Iterator[tuple[str, Any]]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if run.main.better < 0:
+    if run.known_by.better < 0:
         raise UserError(
-            f"{run.folder}: of {run.main.name} less is better, and what is selected are the highest scores"
+            f"{run.folder}: of {run.known_by.name} less is better, and what is selected are the highest scores"
         )
     path = run.folder
     table = run.table().combine_chunks()
@@ -260,7 +260,7 @@ def _joined(parts: Sequence[tuple[RunResult, Any]]) -> Any:
 
     known: dict[str, tuple[RunResult, Any]] = {}
     for run, _ in parts:
-        for name, value in {"measure": run.main.name, **run.scale}.items():
+        for name, value in {"measure": run.known_by.name, **run.scale}.items():
             first, other = known.setdefault(name, (run, value))
             # Which other items were asked beside it does not matter here; of bare parts nothing is known.
             if name not in run.same and first_difference(other, value, name):

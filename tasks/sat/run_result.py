@@ -39,6 +39,7 @@ KEPT = Measure("sat/kept", scale=(0, 2))
 class SatRunResult(RunResult):
     """Rewrites of stories."""
 
+    headline = KEPT
     same = ("stories_sha256",)
     papers = ("pkshatech/simcse-ja-bert-base-clcmlp",)
 

@@ -39,7 +39,6 @@ class Sat(Task):
         Measure("sat/length", 0, unit="characters", better=0, compared=False),
         Measure("sat/copied", 3, scale=(0, 1), better=0, compared=False),
     )
-    headline = KEPT
     unusable_is_0 = (KEPT,)
     rubrics = (SAT_V1,)
     result_type = SatRunResult

@@ -45,6 +45,7 @@ from sozo.scoring.endpoint.client import OFFICIAL
 from sozo.scoring.measure import Measure
 from sozo.tasks import finished_run
 from sozo.tasks.dat.task import Dat
+from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Answer, Item, Row, Task
 
 TRUNCATIONS = [
@@ -250,6 +251,31 @@ def test_the_best_of_several_answers_is_kept_and_all_of_them_are(tmp_path):
     assert [row[0] for row in drawn] == names
     assert [row[3] for row in drawn] == [1, None, 3, 3, None, None]
     assert writer.asked == [(0, ["一つ"] * 3 + ["two"] * 3)]
+
+
+class Kept(RunResult):
+    headline = Measure("asks/kept")
+
+
+class AsksQuietly(Asks):
+    """Known by what capitals earn nothing of."""
+
+    measures = (*Asks.measures, Kept.headline)
+    result_type = Kept
+
+    def score(self, items, answers):
+        rows = super().score(items, answers)
+        for answer, row in zip(answers, rows, strict=True):
+            if row.values:
+                kept = 0.0 if answer.text.isupper() else row.values["asks"]
+                row.values["asks/kept"] = kept
+        return rows
+
+
+def test_the_best_of_several_is_by_what_the_task_is_known_by(tmp_path):
+    writer = Script("LONGEST", "xy", "?")
+    answers, _ = draw_so(writer, "best-of=3", tmp_path, task=AsksQuietly())
+    assert [row[2] for row in answers] == ["xy", "xy"]
 
 
 def test_what_was_drawn_before_a_kill_is_not_asked_again(tmp_path):

@@ -202,6 +202,11 @@ def test_the_mean_is_over_stories(summarise):
     assert summary["reasons"] == {"no_text": 2}
 
 
+def test_what_is_selected_goes_by_the_headline(summarise, tmp_path):
+    summarise([rated("1", 0.2), rated("2", 0.9, extras=("note",)), rated("3", None)], 3)
+    assert Sat().written(tmp_path).table()["score"].to_pylist() == [0.2, 0.0, None]
+
+
 def test_nothing_scored_has_no_mean(summarise):
     measures = summarise([rated("1", None)], 3)["measures"]
     assert (

@@ -25,7 +25,6 @@ from sozo.eval.plan import plan
 from sozo.eval.run import TaskRun, run_tasks, score_answers
 from sozo.eval.terminal import (
     print_answer,
-    print_explained,
     print_lines,
     print_run,
     print_tables,
@@ -39,7 +38,6 @@ from sozo.rewards.task import reward_options
 from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.tasks import Dat, task_type, task_types
 from sozo.tasks.task import Task
-from sozo.tasks.view import TERMINAL
 
 _FROM_FILES = (
     "judgements",
@@ -76,10 +74,6 @@ Judges = Annotated[
         f"(default: the paper's, {JudgeSettings().judge_model}).",
         rich_help_panel=JudgeSettings.panel,
     ),
-]
-Explain = Annotated[
-    bool,
-    typer.Option("--explain", help="Say below the tables what their columns mean."),
 ]
 
 
@@ -178,7 +172,7 @@ def _run(
     with Loaded() as loaded:
         # Once: a budget is for all models together.
         asked = [judged_by(judges, task_type(name), settings[name]) for name in folders]
-        check_delivery([target.model for target in targets], results)
+        check_delivery(results)
         if not targets:
             files = "answers that exist already: sozo score TASK FILE"
             raise UserError(f"give a --model; {files}")
@@ -233,7 +227,7 @@ def _run(
                     _show(run, model, results, output, output / target.folder)
 
                 run_tasks(made, sampling, loaded, failures, show)
-    show_all(finished, results.explain, failures)
+    show_all(finished, failures)
 
 
 def report(
@@ -288,13 +282,11 @@ def compare(
     runs: Runs,
     base: Base = None,
     second_encoder: Second = None,
-    explain: Explain = False,
 ) -> None:
     """What differs between models, and by how much."""
     from sozo.eval.evaluated import find_evaluated
-    from sozo.eval.findings import compared_measures, findings
+    from sozo.eval.findings import findings
     from sozo.eval.report.contents import printed_tables
-    from sozo.eval.report.tables import tasks_on_page
     from sozo.eval.seeds import fold
     from sozo.scoring.second_encoder import SecondEncoder
 
@@ -307,15 +299,6 @@ def compare(
     found = findings(models, base, second)
     print_answer(found)
     print_tables(printed_tables(found, first=False))
-    if explain:
-        for page in tasks_on_page(found):
-            names = {measure.name for measure in compared_measures(page.task)}
-            columns = [
-                column
-                for column in page.columns.values()
-                if column.change and column.change.name in names
-            ]
-            print_explained(page.task, columns, page.runs[0])
 
 
 def _score_command(kind: type[Task]) -> Callable[..., None]:
@@ -334,13 +317,11 @@ def _score_command(kind: type[Task]) -> Callable[..., None]:
         ] = None,
         model: Annotated[
             str,
-            typer.Option(
-                help="Folder of the model that wrote them, for --wandb, --model-card."
-            ),
+            typer.Option(help="Folder of the model that wrote them, for --wandb."),
         ] = "",
         **settings: Any,
     ) -> None:
-        check_delivery([model], results)
+        check_delivery(results)
         if file.suffix.lower() in KINDS[1:]:
             raise UserError(
                 f"{file}: is a spreadsheet; give a model's answers as CSV or JSON lines with a column text "
@@ -355,7 +336,7 @@ def _score_command(kind: type[Task]) -> Callable[..., None]:
             with billed([task], [output]):
                 run = score_answers(task, file, output, source=source)
         _show(run, model, results, output)
-        show_all([run], results.explain)
+        show_all([run])
 
     command.__doc__ = (
         f"{kind.title}.\n\nScore answers that exist already, and print the row."
@@ -432,32 +413,20 @@ def _show(
 
 def show_all(
     runs: Sequence[TaskRun | None],
-    explain: bool,
     failures: IsolatedFailures | None = None,
 ) -> None:
-    """What explains the rows of all runs, once, or how to ask for it; where answers are read; which `failures` came.
+    """Where rows are explained and answers are read; which `failures` came.
 
     Exit 3 if a judge, or the drawing of answers, stopped before the end: a script must not take that for the end.
     """
     shown = [run for run in runs if run is not None]
-    for task, result in {
-        type(run.task): run.result for run in shown if explain
-    }.items():
-        columns = [
-            column
-            for column, _ in task.view.fill_columns(TERMINAL, task.measures, result)
-        ]
-        print_explained(task, columns, result)
-    from sozo.eval.report.differences import agreement_tables
-
-    for kind in dict.fromkeys(type(run.task) for run in shown):
-        results = [run.result for run in shown if type(run.task) is kind]
-        print_tables(agreement_tables(kind, results))
-    if shown and not explain:
-        print_lines(["What the rows mean: the same command with --explain"])
     if finished := [run.folder for run in shown if not run.stopped]:
         folder = commonpath(finished)
-        print_lines([f"A page to read: sozo report {folder} --output {folder}.html"])
+        print_lines(
+            [
+                f"A page to read, which says what the rows mean: sozo report {folder} --output {folder}.html"
+            ]
+        )
         print_lines(
             [
                 f"Every answer, with its score or why it has none: sozo answers {folder} --output {folder}.csv"

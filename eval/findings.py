@@ -13,6 +13,7 @@ from sozo.eval.compare import Compared, Difference, all_pairs, compare, compare_
 from sozo.eval.curve import CURVE, BesideLine, beside_line
 from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.judge_noise import column_by, judge_noise, judged_twice, with_noise
+from sozo.eval.report.labels import english
 from sozo.eval.second_encoder import PARTS, SecondGain, SecondGains
 from sozo.eval.seeds import (
     Method,
@@ -150,8 +151,8 @@ class Finding:
             "target": self.target,
             "state": self.state,
             "first_screen": self.first,
-            "caveats": "; ".join(self.caveats),
-            "reason": known.reason or "",
+            "caveats": "; ".join(map(english, self.caveats)),
+            "reason": english(known.reason or ""),
         }
 
 

@@ -1,6 +1,5 @@
 """What `--dry-run` says: what is asked of models and judges, what that costs, and what is missing. Nothing is written."""
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -14,6 +13,7 @@ from sozo.eval.draw import SamplingOptions, asked_item
 from sozo.models.generators import ModelWriter, Writer
 from sozo.models.needs import not_here
 from sozo.scoring.endpoint.bill import Price
+from sozo.scoring.endpoint.client import Endpoint
 from sozo.scoring.judges.endpoint import endpoint_judge
 from sozo.scoring.judges.ledger import latest, read_judgements
 from sozo.tasks.judged import LEDGER, JudgedTask
@@ -53,16 +53,14 @@ class Asked:
         """Dollars at most; None without a price."""
         return self.price.cost(*self.tokens) if self.price else None
 
-    def line(self, pace: float | None) -> str:
-        """For people; `pace` is a server's seconds a request at the least."""
+    def line(self) -> str:
+        """For people."""
         _, how = _counter(self.model)
         asked = len(self.prompts)
         tokens = "{:,} tokens in and {:,} out".format(*self.tokens)
         line = f"{self.who} {self.model}: at most {asked:,} requests, {tokens} ({how})"
         if self.cost is not None:
             line += f", {self.cost:,.2f} dollars"
-        if pace is not None:
-            line += f"; {asked * pace / 60:,.2f} minutes or more"
         return line
 
 
@@ -91,23 +89,17 @@ def plan(
     """
     lines, lacking, settings = list[str](), list[str](), list[Any]()
     local = dict[str, str]()
-    paces = dict[tuple[str, str], float | None]()
     every = list[Asked]()
     for name, task, by, folder in runs:
         settings += [asdict(task.settings), dict(getattr(by, "record", {}))]
         try:
             for asked in _asked(task, by, folder, sampling, price):
-                key = asked.who, asked.model
                 if asked.backend in ("transformers", "vllm"):
                     local[asked.model] = asked.backend
-                elif asked.backend == "openai" and asked.prompts and key not in paces:
-                    paces[key] = None
-                    try:
-                        paces[key] = _pace(asked, task, by)
-                    except UserError as error:
-                        lacking.append(str(error))
-                lines.append(f"{name}: {asked.line(paces.get(key))}")
+                lines.append(f"{name}: {asked.line()}")
                 every.append(asked)
+                if asked.backend == "openai":
+                    _look_for_key(asked, task, by)
         except UserError as error:
             lacking.append(str(error))
     priced = [asked for asked in every if asked.price]
@@ -175,12 +167,9 @@ def _asked(
         yield Asked("judge", *own)
 
 
-def _pace(asked: Asked, task: Any, by: Any) -> float:
-    """Seconds a request at the least: a server's for one token, by how many it takes at once."""
-    began = time.monotonic()
+def _look_for_key(asked: Asked, task: Any, by: Any) -> None:
+    """UserError where the key of whom is asked is not in the environment; nobody is asked."""
     if asked.who == "judge":
-        by = endpoint_judge(replace(task.judge_settings, judge_model=asked.model))
-        by.greet()
+        endpoint_judge(replace(task.judge_settings, judge_model=asked.model))
     else:
-        by.load(task)  # which greets it
-    return (time.monotonic() - began) / by.concurrency
+        Endpoint(by.model, by.base_url, profile=by.profile)

@@ -12,8 +12,7 @@ from sozo.scoring.numbers import n_of
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import MOST_CUT, RunResult
-from sozo.tasks.task import Task
-from sozo.tasks.view import TERMINAL, RunColumn
+from sozo.tasks.view import TERMINAL
 
 if TYPE_CHECKING:
     from sozo.eval.findings import Findings
@@ -64,22 +63,6 @@ def _cut_short(run: RunResult) -> list[str]:
     cut += run.states[NO_TEXT]  # which reasoning mostly took
     text = f"{n_of(cut, answers)} answers were cut or left without text at {limit} tokens: --max-new-tokens"
     return [text] if cut > MOST_CUT * answers else []
-
-
-def print_explained(
-    task: type[Task], columns: Iterable[RunColumn], run: RunResult
-) -> None:
-    """What columns of a task mean: what stands below the page's tables of them. `run` is one that has them."""
-    from sozo.eval.report.labels import english, explanations
-
-    notes = [
-        note
-        for table in task.view.tables(task.measures)
-        for note in table.notes
-        if note != "scale_note"
-    ]
-    texts = dict.fromkeys([*notes, *explanations(task, columns, run)])
-    print_lines(" ".join(english(text).split()) for text in texts)
 
 
 def printing(command: Callable[..., Iterable[str]]) -> Callable[..., None]:

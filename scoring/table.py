@@ -19,6 +19,8 @@ from sozo.scoring.measure import DASH, MEAN, Estimate, Measure
 from sozo.scoring.numbers import COUNT, SHARE, interval, n_of, number
 from sozo.scoring.translatable import translatable
 
+OF = "{of}: {caveat}"  # the form of a row's caveat that is about one side of it alone
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -213,11 +215,14 @@ class Table:
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What its numbers must not be read without, each once, behind the rows that it is about."""
-        names: dict[str, list[str]] = {}
+        """What its numbers must not be read without, each once, behind the rows, or one side of theirs, that it is about."""
+        names: dict[str, dict[str, None]] = {}
         for row in self.rows:
             for caveat in row.caveats:
-                names.setdefault(caveat, []).append(row.name)
+                of, own = row.name, caveat
+                if getattr(caveat, "form", "") == OF:
+                    of, own = caveat.values["of"], caveat.values["caveat"]
+                names.setdefault(own, {})[of] = None
         return tuple(
             translatable("{model}: {caveat}", model=", ".join(own), caveat=caveat)
             for caveat, own in names.items()

@@ -1,6 +1,6 @@
 """How a task's results are shown: its columns, declared once, of which every printer of `eval` shows its own.
 
-The terminal, W&B, the model card, the page and its files are loops over these columns. A view only says what to show:
+The terminal, W&B, the page and its files are loops over these columns. A view only says what to show:
 it draws nothing. The defaults show every measure of any task.
 """
 
@@ -23,12 +23,11 @@ from sozo.tasks.run_result import RunResult
 
 Run = TypeVar("Run", bound=RunResult)
 
-# Where a column is shown: the terminal's table, W&B, the model card, the page's table of why answers failed.
+# Where a column is shown: the terminal's table, W&B, the page's table of why answers failed.
 # The page's table of all columns has those of the terminal and of `PAGE`.
-Place = Flag("Place", ["TERMINAL", "WANDB", "CARD", "FAILURES", "PAGE"])
-TERMINAL, WANDB, CARD, FAILURES, PAGE = Place
+Place = Flag("Place", ["TERMINAL", "WANDB", "FAILURES", "PAGE"])
+TERMINAL, WANDB, FAILURES, PAGE = Place
 NUMBERS = TERMINAL | WANDB
-RESULT = NUMBERS | CARD
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +40,14 @@ class RunColumn:
     ]  # of a run; a bare number is written as `measure` says
     measure: Measure = COUNT
     shown: Place = NUMBERS
-    key: str = ""  # its name in W&B, in the model card and in the page's tables; by default the label
+    key: str = ""  # its name in W&B and in the page's tables; by default the label
     change: Measure | None = (
         None  # the measure whose difference from the base stands beside it
     )
 
     @property
     def name(self) -> str:
-        """Its name in W&B, in the model card, and in the page's tables."""
+        """Its name in W&B and in the page's tables."""
         return self.key or self.label
 
     def fill(self, run: RunResult) -> Cell:
@@ -58,7 +57,7 @@ class RunColumn:
 
 
 def measured(
-    measure: Measure, label: str = "", shown: Place = RESULT, key: str = ""
+    measure: Measure, label: str = "", shown: Place = NUMBERS, key: str = ""
 ) -> RunColumn:
     """The column of a measure: its mean with interval and n of N."""
     return RunColumn(
@@ -89,14 +88,14 @@ def stored(
     )
 
 
-def setting_of(name: str, label: str = "", shown: Place = CARD) -> RunColumn:
-    """The column of one of a run's settings, as text; in the card too."""
+def setting_of(name: str, label: str = "") -> RunColumn:
+    """The column of one of a run's settings, as text."""
 
     def text(run: RunResult) -> str | None:
         value = run.settings.get(name, run.scale.get(name))
         return None if value is None else str(value)
 
-    return RunColumn(label or name, text, shown=shown | CARD, key=name)
+    return RunColumn(label or name, text, shown=PAGE, key=name)
 
 
 def counted(
@@ -282,10 +281,6 @@ class View(Generic[Run]):
     def notes(self, run: Run) -> list[str]:
         """Sentences below the terminal's table, about this run."""
         return []
-
-    def dataset(self, run: Run) -> dict[str, str]:
-        """The dataset in the model card: `dataset_name`, `dataset_type`, perhaps `dataset_split`."""
-        return {"dataset_name": run.task, "dataset_type": run.task}
 
     def labels(self) -> dict[str, tuple[str, str]]:
         """Key -> (English, Japanese): `labels.yaml` beside the view's own file, or the given one, if there is one."""

@@ -42,5 +42,5 @@ def write_card(trainer: Any, base: str, **_: Any) -> None:
     if url := getattr(wandb_run(), "url", None):
         lines.append(f"[Its run in W&B]({url}).")
     text = f"---\n{data.to_yaml()}\n---\n\n# {folder.name}\n\n{' '.join(lines)}\n\n"
-    text += f"`sozo dat --model {folder} --output DIR --model-card` measures it and puts the results into this file.\n"
+    text += f"`sozo dat --model {folder} --output DIR` measures it.\n"
     write_whole(folder / "README.md", text.encode())

@@ -11,6 +11,7 @@ from sozo.data.foreign import parse_json
 from sozo.data.record import read_json, write_json
 from sozo.data.wandb_run import WandbRun, start_wandb, trained_by, training_summary
 from sozo.eval.deliver.one_run import of_run, texts_of_run
+from sozo.eval.report.labels import english
 from sozo.eval.run import TaskRun
 from sozo.tasks.judged import LEDGER
 from sozo.tasks.run_result import ITEMS
@@ -147,9 +148,8 @@ def _values(run: TaskRun) -> dict[str, float | str]:
     for row in of_run(type(run.task), run.result, WANDB):
         for part, value in row.cell.exact.items():
             values[row.column + _PARTS.get(part, f"_{part}")] = value
-    return values | (
-        {"caveats": ", ".join(run.result.caveats)} if run.result.caveats else {}
-    )
+    caveats = ", ".join(map(english, run.result.caveats))
+    return values | ({"caveats": caveats} if caveats else {})
 
 
 def _artifact(run_id: str, run: TaskRun, step: int | None) -> Any:

@@ -5,11 +5,7 @@ from dataclasses import dataclass
 
 from sozo.eval.findings import Findings
 from sozo.eval.report.answer import overview
-from sozo.eval.report.differences import (
-    agreement_tables,
-    difference_tables,
-    gain_tables,
-)
+from sozo.eval.report.differences import difference_tables, gain_tables
 from sozo.eval.report.tables import TaskOnPage, tasks_on_page
 from sozo.scoring.table import Table
 
@@ -60,11 +56,6 @@ REPORT = (
     Listed(by_task(difference_tables), "all_differences", terminal=True),
     Listed(by_task(gain_tables), "all_differences", terminal=True),
     Listed(by_task(TaskOnPage.between), "all_differences", terminal=True),
-    Listed(
-        by_task(lambda page: agreement_tables(page.task, page.judged)),
-        "all_differences",
-        terminal=True,
-    ),
     Listed(by_task(TaskOnPage.failures), "failures"),
     Listed(lambda _: (), READER),
     Listed(by_task(TaskOnPage.own_tables), OWN),

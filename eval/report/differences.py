@@ -1,27 +1,19 @@
 """Tables of differences from the base: of each task what is compared, and the gains by a second encoder."""
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
 
 from sozo.eval.curve import CURVE
 from sozo.eval.findings import PART, Finding
-from sozo.eval.judge_noise import same_answers
 from sozo.eval.report.labels import measure_label
 from sozo.eval.report.tables import TaskOnPage, without_empty
 from sozo.eval.second_encoder import PARTS
 from sozo.models.trained_on import YES
 from sozo.scoring.measure import DIFFERENCE, LEVEL, RATIO, Measure
 from sozo.scoring.numbers import number, p_value, percent
-from sozo.scoring.statistics.reliability import icc
-from sozo.scoring.table import Cell, Table, tabulate
+from sozo.scoring.table import OF, Cell, Table
 from sozo.scoring.translatable import translatable
-from sozo.tasks.run_result import RunResult
-from sozo.tasks.task import Task
 
-_EFFECT, _ICC = Measure("effect", 2), Measure("icc", 2)
+_EFFECT = Measure("effect", 2)
 _SHOWN = ("gain_own", "gain_second", "gain_shuffled", "gain_pairing", "known_pairs")
 
 
@@ -57,7 +49,7 @@ def difference_tables(page: TaskOnPage) -> list[Table]:
             each = [cells.get(name, lacking[name]) for name in measures]
             row = page.row(method, each, base.name)
             of_base = [
-                translatable("{model}: {caveat}", model=base.name, caveat=caveat)
+                translatable(OF, of=base.name, caveat=caveat)
                 for caveat in page.own_caveats(base)
                 if caveat not in row.caveats
             ]
@@ -132,25 +124,3 @@ def detailed(row: Finding) -> Cell:
         if value is not None and known.value is not None
     }
     return replace(cell, below=(*lines, *row.below), more=known_of)
-
-
-def agreement_tables(task: type[Task], runs: Sequence[RunResult]) -> list[Table]:
-    """How far judges of the same answers agree, and how much more the second one gives; none where one judged."""
-    main, rows = task.measures[0], list[dict[str, Any]]()
-    for first, other in same_answers(runs):
-        if first.judge != other.judge:
-            sides = first.by_item(main).values(), other.by_item(main).values()
-            scores = [pair for pair in zip(*sides, strict=True) if None not in pair]
-            both = np.array(scores, np.float64).reshape(-1, 2)
-            name = f"{first.metrics['source']}: {other.judge} and {first.judge}"
-            rows.append(
-                {
-                    "model": name,
-                    "icc": Cell(icc(both), _ICC, of=len(first.items)),
-                    "difference_value": Cell(
-                        other.against(first, main), main, DIFFERENCE
-                    ),
-                }
-            )
-    title = translatable("{task}: agreement of judges", task=translatable(task.name))
-    return [without_empty(tabulate(title, rows, ["agreement_note"]))] if rows else []

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.data.record import refuse_link, write_json, write_whole
+from sozo.data.record import refuse_link, write_whole
 from sozo.eval.compare import Compared
 from sozo.eval.evaluated import Evaluated
-from sozo.eval.findings import Findings, findings, frame
+from sozo.eval.findings import findings, frame
 from sozo.eval.report.answer import first_screen
 from sozo.eval.report.contents import FIRST, OWN, folded, report_tables
 from sozo.eval.report.exports import csv_of, write_tables
@@ -41,7 +41,7 @@ def write_evaluation(
     notes: Sequence[tuple[str, str]] = (),
     another_seed: str = "",
 ) -> list[Path]:
-    """Write the page and, beside it, `report.json`, the numbers with all their digits, and the tables (`write_tables`).
+    """Write the page and, in a folder beside it, the numbers with all their digits: `findings.csv`, and each table.
 
     Answers too many for one page go into `report-2.html` and so on, `most_bytes` of them packed in each. `base` is the
     name of the model that the others are compared with (`compare_models`), `second_encoder` scores the answers too;
@@ -113,7 +113,6 @@ def write_evaluation(
             packed=packed[number],
         )
         write_whole(pages[number], page)
-    write_json(path.with_suffix(".json"), _numbers(found))
     return pages
 
 
@@ -158,26 +157,9 @@ def refuse_foreign(page: Path) -> None:
         return
     for path in (
         page,
-        page.with_suffix(".json"),
         page.with_name(f"{page.stem}-tables"),
     ):
         if os.path.lexists(path):
             raise UserError(
                 f"{path}: exists and is no page of sozo's; give another --output"
             )
-
-
-def _numbers(found: Findings) -> dict[str, Any]:
-    """The content of `report.json`: what came out of every run, and all findings."""
-    runs = []
-    for model in found.compared.models:
-        for run in (run for task in found.tasks for run in model.of_task(task)):
-            runs.append(
-                {
-                    "model": model.name,
-                    "run": run.kind,
-                    "folder": str(run.folder),
-                    "metrics": run.metrics,
-                }
-            )
-    return {"runs": runs, "findings": [row.to_json() for row in found.rows]}

@@ -1,20 +1,18 @@
 """The tables of a page as files, by pandas: CSV with all digits, and LaTeX that fits the page of a paper."""
 
-import base64
 import re
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sozo.data.foreign import printable
 from sozo.data.record import write_whole
 from sozo.data.sheet import as_text
-from sozo.eval.report.labels import english, labels
+from sozo.eval.report.labels import english, labels, states
 from sozo.eval.report.names import Names
 from sozo.scoring.measure import MEAN
 from sozo.scoring.table import Cell, Table, TableRow
-from sozo.scoring.translatable import Translatable
+from sozo.scoring.translatable import Translatable, translatable
 
 _PARTS = ("value", "low", "high", "n", "of")
 if TYPE_CHECKING:
@@ -55,25 +53,13 @@ def write_tables(folder: Path, tables: Sequence[Table]) -> None:
     names = Names()
     for table in tables:
         name = names.new(table.name)
-        for part_name, part in ((name, table), (paper_name(name), table.papers)):
+        for part_name, part in ((name, table), (f"{name}-paper", table.papers)):
             if part and part.rows:
                 write_whole(folder / f"{part_name}.csv", csv_file(part))
 
 
-def paper_name(name: str) -> str:
-    """The name of the paper's table beside one."""
-    return f"{name}-paper"
-
-
-def link(table: Table) -> str:
-    """Of a table on its page: an address that holds its CSV file itself."""
-    opening = "data:text/plain;charset=utf-8;base64,"
-    return opening + base64.b64encode(csv_file(table)).decode()
-
-
-@cache
 def csv_file(table: Table) -> bytes:
-    """Its CSV file, made once for a page and the files beside it."""
+    """Its CSV file."""
     # With a byte-order mark, without which a spreadsheet garbles Japanese.
     return csv_text(table).encode("utf-8-sig")
 
@@ -107,7 +93,8 @@ def csv_text(table: Table) -> str:
             [dict.fromkeys(_PARTS) | _values(cell) for cell in cells], dtype=object
         )
         values.columns = [
-            as_text(f"{_label(label)} {part}".removesuffix(" value")) for part in values
+            as_text(f"{_heading(label)} {part}".removesuffix(" value"))
+            for part in values
         ]
         columns.append(values.dropna(axis="columns", how="all"))
     return pd.concat(columns, axis=1).to_csv(index=False)
@@ -123,6 +110,14 @@ def _values(cell: Cell) -> dict[str, object]:
     return {
         k: as_text(printable(v)) if isinstance(v, str) else v for k, v in values.items()
     }
+
+
+def _heading(key: str) -> str:
+    """The name of a column, in which states of answers are called as in all files."""
+    kind = key.values.get("kind") if isinstance(key, Translatable) else None
+    if kind in states():
+        key = translatable(key.form, **key.values | {"kind": str(kind)})
+    return _label(key)
 
 
 def _label(key: str) -> str:

@@ -28,15 +28,12 @@ def labels() -> dict[str, tuple[str, str]]:
 
 @cache
 def _labels(tasks: tuple[type[Task], ...]) -> dict[str, tuple[str, str]]:
-    texts = yaml.safe_load(source("japanese.yaml"))
-    merged = {
-        key: (key, japanese)
-        for key, japanese in {**texts["others"], **texts["states"]}.items()
-    }
-    merged |= {
-        key: (english, japanese)
-        for key, (english, japanese) in yaml.safe_load(source("labels.yaml")).items()
-    }
+    others = yaml.safe_load(source("japanese.yaml"))["others"]
+    merged = {key: (key, japanese) for key, japanese in others.items()}
+    for pairs in (states(), yaml.safe_load(source("labels.yaml"))):
+        merged |= {
+            key: (english, japanese) for key, (english, japanese) in pairs.items()
+        }
     for task in tasks:
         merged |= task.view.labels()
     for measure in chain(*(task.measures for task in tasks)):  # without a label
@@ -113,7 +110,7 @@ def explanations(
 ) -> list[str]:
     """What columns mean, in texts for `wording`: LABEL_says, or a task's title; the scale of `run`, the better side.
 
-    The page says it below its table of all columns, the terminal on request.
+    The page says it below its table of all columns.
     """
     says, alike = list[str](), dict[str, list[str]]()
     known = {
@@ -149,11 +146,10 @@ def english(key: str) -> str:
     return wording(key)[0]
 
 
-def states() -> dict[str, str]:
-    """What the reader calls what an answer can come to, in both languages as HTML, by its name there."""
-    return {
-        name: both(name) for name in yaml.safe_load(source("japanese.yaml"))["states"]
-    }
+@cache
+def states() -> dict[str, list[str]]:
+    """What an answer, or its judgement, can come to, by its name in files: in English and in Japanese."""
+    return dict(yaml.safe_load(source("japanese.yaml"))["states"])
 
 
 def both(key: str, tag: str = "span") -> str:

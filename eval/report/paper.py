@@ -17,7 +17,7 @@ from sozo.eval.seeds import Method, judges_of
 from sozo.models.trained_on import YES
 from sozo.scoring.measure import DASH, Measure
 from sozo.scoring.numbers import p_value, percent
-from sozo.scoring.table import Cell, Table, TableRow
+from sozo.scoring.table import OF, Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.view import paid
@@ -88,7 +88,7 @@ def _table(
         if base:
             of = f"{method.name} − {base.name}"
             caveats = tuple(
-                translatable("{model}: {caveat}", model=one.name, caveat=caveat)
+                translatable(OF, of=one.name, caveat=caveat)
                 for one in (method, base)
                 for caveat in own_caveats(found, one)
             )

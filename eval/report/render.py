@@ -11,7 +11,6 @@ from typing import Any
 from sozo.data.foreign import strip_steering
 from sozo.data.schema import utf8_safe
 from sozo.eval.report import source
-from sozo.eval.report.exports import link, paper_name
 from sozo.eval.report.labels import both, english, states
 from sozo.eval.report.names import Names
 
@@ -43,8 +42,6 @@ def render(
         english=english,
         states=states,
         breakable=breakable,
-        link=link,
-        paper_name=paper_name,
         sections=Names(),
     )
     script = "".join(map(source, scripts))

@@ -17,7 +17,6 @@ from sozo.suite.pbig.run_result import PbigRunResult
 from sozo.tasks.judged import LEDGER
 from sozo.tasks.view import (
     NUMBERS,
-    RESULT,
     ModelTable,
     ReaderAnswer,
     RunColumn,
@@ -25,7 +24,6 @@ from sozo.tasks.view import (
     View,
     counted,
     measured,
-    setting_of,
     stored,
 )
 
@@ -45,9 +43,8 @@ class PbigView(View[PbigRunResult]):
         # The gates first: what stands behind them rests on them.
         first = (*GATES.values(), WORTH, DISTANCE, SAME_TITLE)
         return [
-            stored("judge", "pbig_judge", RESULT),
-            stored("prompt", "pbig_prompt", RESULT),
-            setting_of("language", "pbig_language"),
+            stored("judge", "pbig_judge", NUMBERS),
+            stored("prompt", "pbig_prompt", NUMBERS),
             stored("num_items", "pbig_patents"),
             measured(
                 Measure("pbig/scored", share=True), "pbig_usable", NUMBERS, key="usable"
@@ -69,17 +66,6 @@ class PbigView(View[PbigRunResult]):
             *counted(runs, "reasons", "Unusable"),
             *counted(runs, "statuses", "Judgements"),
         ]
-
-    def dataset(self, run: PbigRunResult) -> dict[str, str]:
-        if run.trial:
-            return {
-                "dataset_name": "24 technologies invented for sozo",
-                "dataset_type": "sozo-technologies",
-            }
-        return {
-            "dataset_name": f"{run.metrics['num_items']} patents of one's own",
-            "dataset_type": "other-patents",
-        }
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
         gates = ("usable", "specific", "feasible", "score", "distance", "same_title")

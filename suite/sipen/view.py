@@ -11,10 +11,9 @@ from sozo.scoring.numbers import SHARE, n_of, number, p_value, share
 from sozo.scoring.table import Cell
 from sozo.scoring.translatable import translatable
 from sozo.suite.sipen.items import CATEGORIES, CONTROL, STRONGER, WEAKER
-from sozo.suite.sipen.run_result import SipenRunResult, is_trial
+from sozo.suite.sipen.run_result import SipenRunResult
 from sozo.suite.sipen.tables import OTHER
 from sozo.tasks.view import (
-    PAGE,
     TERMINAL,
     ModelTable,
     ReaderAnswer,
@@ -69,7 +68,7 @@ class SipenView(View[SipenRunResult]):
             stored("num_answers"),
             stored("usable"),
             *counted(runs, "reasons", "Unusable"),
-            setting_of("sipen_prompt", shown=PAGE),
+            setting_of("sipen_prompt"),
         ]
 
     def notes(self, run: SipenRunResult) -> list[str]:
@@ -97,15 +96,6 @@ class SipenView(View[SipenRunResult]):
             ]
             lines.append(f"always {answer}: " + ", ".join(known))
         return [*notes, f"Whoever does not read scores: {'; '.join(lines)}."]
-
-    def dataset(self, run: SipenRunResult) -> dict[str, str]:
-        if is_trial(run.settings):
-            return {
-                "dataset_name": "96 Japanese premises written for sozo",
-                "dataset_type": "sozo-implicatures",
-            }
-        own = f"{run.metrics['num_premises']} premises of one's own"
-        return {"dataset_name": own, "dataset_type": "other-implicatures"}
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
         controls = (measures[0].short, *CONTROL, "neither", "constant", "answers_given")

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from sozo.scoring.final_text import COMPLETE, Ending
-from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.measure import MEAN, Estimate, Measure, normal_interval
 from sozo.scoring.nouns import SPEAKERS
 from sozo.scoring.numbers import n_of, share
@@ -14,10 +13,8 @@ from sozo.scoring.table import Cell
 from sozo.tasks.dat.instruments import DIVERSITY, FLEXIBILITY, LOOPHOLES, PARTS
 from sozo.tasks.dat.summary import DIFFERENT_WORDS, DatRunResult, DatSummary
 from sozo.tasks.view import (
-    CARD,
     NUMBERS,
     PAGE,
-    RESULT,
     WANDB,
     ModelTable,
     ReaderItem,
@@ -91,13 +88,13 @@ class DatView(View[DatRunResult]):
             RunColumn(
                 "usable",
                 lambda run: run.summary.usable,
-                shown=WANDB | CARD,
+                shown=WANDB,
                 key="num_usable",
             ),
             measured(usable, "usable", key="usable_share"),
             measured(score, "score"),
-            RunColumn("std", std, shown=RESULT),
-            RunColumn("all_different_words", different, shown=RESULT),
+            RunColumn("std", std, shown=NUMBERS),
+            RunColumn("all_different_words", different, shown=NUMBERS),
             RunColumn(
                 "different_words",
                 _different_words(runs),
@@ -108,12 +105,12 @@ class DatView(View[DatRunResult]):
             *instruments,
             *(RunColumn(name, _error(name), shown=WANDB) for name in errors),
             *(
-                [RunColumn("dat_name", _name, shown=RESULT)]
+                [RunColumn("dat_name", _name, shown=NUMBERS)]
                 if any(map(_name, runs))
                 else []
             ),
-            setting_of("embedding_model", "dat_encoder", PAGE),
-            setting_of("noun_checker", "dat_checker", PAGE),
+            setting_of("embedding_model", "dat_encoder"),
+            setting_of("noun_checker", "dat_checker"),
             *counted(runs, "reasons", "Unusable"),
         ]
 
@@ -152,13 +149,6 @@ class DatView(View[DatRunResult]):
             *named,
             "What helps: docs/usable-lists.md.",
         ]
-
-    def dataset(self, run: DatRunResult) -> dict[str, str]:
-        language = LANGUAGES[run.language].name
-        return {
-            "dataset_name": f"DAT ({language})",
-            "dataset_type": f"dat-{run.language}",
-        }
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
         row = (

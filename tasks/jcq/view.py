@@ -6,16 +6,15 @@ from sozo.scoring.final_text import judged_part
 from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.table import Cell
 from sozo.scoring.translatable import translatable
-from sozo.tasks.jcq.questions import CRITERIA, DATASET, TASKS
+from sozo.tasks.jcq.questions import CRITERIA, TASKS
 from sozo.tasks.jcq.run_result import JcqRunResult
 from sozo.tasks.judged import LEDGER
 from sozo.tasks.view import (
-    CARD,
     NUMBERS,
     PAGE,
-    RESULT,
     WANDB,
     ModelTable,
+    Place,
     ReaderAnswer,
     RunColumn,
     View,
@@ -43,14 +42,14 @@ class JcqView(View[JcqRunResult]):
         criteria = [measured(by_name[f"jcq/{criterion}"]) for criterion in CRITERIA]
         of_tasks = [measured(by_name[f"jcq/{task}"], shown=NUMBERS) for task in TASKS]
         return [
-            stored("judge", "jcq_judge", RESULT),
-            stored("prompt", "jcq_prompt", RESULT),
+            stored("judge", "jcq_judge", NUMBERS),
+            stored("prompt", "jcq_prompt", NUMBERS),
             RunColumn("jcq_questions", _questions, key="num_items"),
             *criteria,
             measured(measures[0]),
             *of_tasks,
             measured(_COMPLETE, "answers_complete", NUMBERS, key="complete"),
-            measured(_SCORED, "jcq_scored", CARD, key="scored"),
+            measured(_SCORED, "jcq_scored", Place(0), key="scored"),
             *counted(runs, "reasons", "Unusable", shown=NUMBERS),
             *counted(runs, "statuses", "Judgements", shown=NUMBERS, key="judgements"),
             RunColumn(
@@ -63,16 +62,6 @@ class JcqView(View[JcqRunResult]):
                 key="length_r",
             ),
         ]
-
-    def dataset(self, run: JcqRunResult) -> dict[str, str]:
-        if run.benchmark:
-            return {
-                "dataset_name": "JCQ",
-                "dataset_type": DATASET,
-                "dataset_split": "test",
-            }
-        other = f"{run.metrics['num_items']} questions that are not JCQ's"
-        return {"dataset_name": other, "dataset_type": "other-questions"}
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
         tables = {"table12": (CRITERIA, "by_criterion"), "table13": (TASKS, "by_task")}

@@ -4,10 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from sozo.scoring.measure import Measure
 from sozo.tasks.sat.run_result import SatRunResult
-from sozo.tasks.sat.stories import load_stories, stories_digest
 from sozo.tasks.view import (
     NUMBERS,
-    PAGE,
     TERMINAL,
     ModelTable,
     ReaderAnswer,
@@ -43,20 +41,9 @@ class SatView(View[SatRunResult]):
             measured(copied, shown=NUMBERS, key="mean_copied"),
             stored("num_items", "sat_stories"),
             stored("num_answers", "sat_rewrites"),
-            setting_of("embedding_model", "sat_encoder", PAGE),
+            setting_of("embedding_model", "sat_encoder"),
             *counted(runs, "reasons", "Unusable"),
         ]
-
-    def dataset(self, run: SatRunResult) -> dict[str, str]:
-        if run.settings["stories_sha256"] == stories_digest(load_stories()):
-            return {
-                "dataset_name": "113 tales retold for sozo",
-                "dataset_type": "sozo-stories",
-            }
-        return {
-            "dataset_name": f"{run.metrics['num_items']} stories of one's own",
-            "dataset_type": "other-stories",
-        }
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:
         names = ("score", "compliant", "compliant_mean", "mean_length", "mean_copied")

@@ -110,7 +110,7 @@ def test_a_linked_folder_is_not_written_into(inner, runs, tmp_path):
 
 def test_a_report_is_written_over_a_report_only(runs, tmp_path):
     page = tmp_path / "r.html"
-    for planted in (page, tmp_path / "r.json", tmp_path / "r-tables"):
+    for planted in (page, tmp_path / "r-tables"):
         planted.write_text(PRECIOUS)
         assert sozo("report", runs / "a", runs / "b", "--output", page).returncode == 2
         assert planted.read_text() == PRECIOUS

@@ -3,8 +3,6 @@
 import re
 import shlex
 import shutil
-from itertools import count
-from types import SimpleNamespace
 
 import pytest
 from transformers import AutoTokenizer
@@ -38,23 +36,10 @@ def test_a_judge_that_cannot_be_asked_costs_no_answer(tmp_path):
         server(refusing(401, "bad key")) as (judge, judged),
     ):
         done = evaluate(tmp_path, *command(url, judge))
-        plan = evaluate(tmp_path, *command(url, judge, "--dry-run"))
     assert done.returncode == 2
     assert says("run: judge's key", done.stderr)
-    assert f"missing: judge j at {judge}: " in plan.stdout
-    assert plan.returncode == 1
-    assert [body["max_tokens"] for body in answered] == [1]  # the plan's greeting
-    assert len(judged) == 2
+    assert (len(answered), len(judged)) == (0, 1)
     assert not [*(tmp_path / "out").rglob("*.*")]
-
-
-def test_a_model_that_its_server_does_not_know_is_missing(tmp_path):
-    with server(refusing(404, "no such model")) as (url, _), server(both) as (judge, _):
-        plan = evaluate(tmp_path, *command(url, judge, "--dry-run"))
-    assert plan.returncode == 1
-    assert plan.stdout.count("missing: ") == 1
-    assert f"missing: m at {url}: " in plan.stdout
-    assert "m/jcq: judge j: at most 35 requests" in plan.stdout
 
 
 def test_a_judge_that_fails_later_leaves_answers_that_one_command_has_judged(tmp_path):
@@ -79,7 +64,7 @@ def test_a_judge_that_fails_later_leaves_answers_that_one_command_has_judged(tmp
         plan = evaluate(tmp_path, *score, "--dry-run")
         assert plan.returncode == 0, plan.stderr
         assert "what's it/m/jcq: judge j: at most 35 requests" in plan.stdout
-        assert (len(judged), judged[-1]["max_tokens"]) == (asked + 1, 1)
+        assert len(judged) == asked
         assert not (tmp_path / score[-1]).exists()
         verdicts.append(True)
         assert evaluate(tmp_path, *score).returncode == 0
@@ -140,8 +125,7 @@ def test_two_judges_in_one_command_score_the_same_answers(tmp_path):
         assert plan.returncode == 0, plan.stdout + plan.stderr
         who = [line.split(":")[1].strip() for line in plan.stdout.splitlines()[:3]]
         assert who == ["model m", "judge j", "judge org/k"]
-        assert [body["model"] for body in judged] == ["j", "org/k"]
-        del answered[:], judged[:]
+        assert not answered + judged
         done = evaluate(tmp_path, *words)
         assert done.returncode == 0, done.stderr
         assert len(answered) == 1 + 35
@@ -153,9 +137,6 @@ def test_two_judges_in_one_command_score_the_same_answers(tmp_path):
         assert (len(answered), len(judged)) == (36, asked)
     out = tmp_path / "out" / "m"
     assert {path.name for path in out.iterdir()} == {"jcq", "jcq-org-k"}
-    assert "JCQ: agreement of judges" in done.stdout
-    # They differ by 2 on the same side always: a variance of 2 beside that of 35 answers.
-    assert re.search(r"m: org/k and j +0\.26 +−2\.00", done.stdout)
 
 
 def test_a_further_judge_that_cannot_be_asked_costs_no_answer(tmp_path):
@@ -170,10 +151,8 @@ def test_a_further_judge_that_cannot_be_asked_costs_no_answer(tmp_path):
         words = command(url, judge)
         words.insert(words.index("j") + 1, "k")
         done = evaluate(tmp_path, *words)
-        plan = evaluate(tmp_path, *words, "--dry-run")
     assert done.returncode == 2
-    assert "missing: judge k at" in plan.stdout
-    assert [body["max_tokens"] for body in answered] == [1]  # the plan's greeting
+    assert answered == []
 
 
 def test_models_by_a_further_judge_are_compared_with_the_base_by_that_judge(tmp_path):
@@ -189,7 +168,7 @@ def test_models_by_a_further_judge_are_compared_with_the_base_by_that_judge(tmp_
     assert by_judge.by == "org/k"
 
 
-def test_a_plan_counts_tokens_dollars_minutes_and_what_is_there(
+def test_a_plan_counts_tokens_dollars_and_what_is_there_and_asks_nobody(
     tmp_path, monkeypatch, capsys
 ):
     folder = build_bigrams(tmp_path / "judge", {UNKNOWN: [END]})
@@ -200,32 +179,27 @@ def test_a_plan_counts_tokens_dollars_minutes_and_what_is_there(
         words[words.index("j")] = str(folder)
         prices = ("--price-in", "1000", "--price-out", "0", "--max-new-tokens", "100")
         prices += ("--judge-price-in", "0", "--judge-price-out", "1000000")
-        prices += ("--judge-max-tokens", "7", "--concurrency", "2")
-        # A clock by which each request takes 12 seconds.
-        clock = SimpleNamespace(monotonic=map((12.0).__mul__, count()).__next__)
+        prices += ("--judge-max-tokens", "7")
         with monkeypatch.context() as patch:
             patch.chdir(tmp_path)
             patch.setenv("OPENAI_API_KEY", "none")
-            patch.setattr("sozo.eval.plan.time", clock)
             assert not here(*words, *prices, "--dry-run")
         said = capsys.readouterr().out
-        assert [len(answered), len(judged)] == [1, 1]
+        assert not answered + judged
         assert not (tmp_path / "out").exists()
         questions = [question.question for question in trial_questions()]
         characters = sum(map(len, questions))
         *_, model, judges, whole, _ = said.splitlines()
         assert whole == f"in all at most {characters / 1000 + 245:,.2f} dollars"
-        assert model.startswith(
+        assert model == (
             f"m/jcq: model m: at most 35 requests, {characters:,} tokens in and 3,500 out "
-            f"(a token a character), {characters / 1000:.2f} dollars; "
+            f"(a token a character), {characters / 1000:.2f} dollars"
         )
-        # By two at once, each as slow as the one token.
-        assert model.endswith("3.50 minutes or more")
         prompts = [JCQ_V1.prompt(question, "") for question in questions]
         read = sum(len(tokenizer.tokenize(prompt)) for prompt in prompts) + 35 * 100
-        assert judges.startswith(
+        assert judges == (
             f"m/jcq: judge {folder}: at most 35 requests, {read:,} tokens in and 245 out "
-            "(by its tokenizer), 245.00 dollars; "
+            "(by its tokenizer), 245.00 dollars"
         )
         assert evaluate(tmp_path, *words, *prices).returncode == 0
         (tmp_path / "out" / RUN / "answers" / "part-00001.parquet").unlink()

@@ -1,6 +1,5 @@
 """The form of the pages: tables as files, contents, sorting, widths, the reader's filters and links."""
 
-import base64
 import csv
 import io
 import re
@@ -102,19 +101,10 @@ def browser(tmp_path_factory):
     assert browser.errors == []
 
 
-def test_every_table_lies_beside_the_page_and_in_it(page):
-    text = page.read_text("utf-8")
-    names = sorted(path.name for path in page.with_name("r-tables").iterdir())
-    form = r'<a download="([^"]+)" href="data:[^,]+,([^"]+)">CSV</a>'
-    links = dict(re.findall(form, text))
-    assert sorted([*links, "findings.csv"]) == names
-    for name, content in links.items():
-        assert (
-            base64.b64decode(content)
-            == (page.with_name("r-tables") / name).read_bytes()
-        )
-    # The page's tables together are the findings.
-    assert text.count("<table>") == len(links)
+def test_every_table_lies_beside_the_page(page):
+    names = {path.name for path in page.with_name("r-tables").iterdir()}
+    tables = page.read_text("utf-8").count("<table>")
+    assert len(names - {"findings.csv"}) == len(names) - 1 == tables
 
 
 def test_the_list_of_contents_leads_to_every_section(page):

@@ -1,4 +1,4 @@
-"""Results in the W&B run that trained the model and in its card, by the commands a user types; the key in no file."""
+"""Results in the W&B run that trained the model, by the commands a user types; the key in no file."""
 
 import gzip
 import json
@@ -7,13 +7,11 @@ import sys
 
 import pyarrow.parquet as pq
 import pytest
-from huggingface_hub import ModelCard
 
 import warm
 from grpo_runs import wandb_records
 from model_server import KEY, completion, server
 from run_files import metrics_of
-from sentences import says
 from sozo.data.schema import iter_tables
 from two_tasks import ROOT, both, command, story_teller
 
@@ -82,7 +80,6 @@ def grpo(tmp_path):
             "wandb_entity": None,
         }
         (place / "sozo_state.json").write_text(json.dumps(state))
-    (folder / "README.md").write_text("---\nmodel_name: mine\n---\n\n# Mine\n")
     return folder
 
 
@@ -107,7 +104,7 @@ def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere
     grpo, tmp_path
 ):
     with server(echo) as (url, _):
-        words = command(url, url, "--model-card", "--checkpoints", **BOTH)
+        words = command(url, url, "--checkpoints", **BOTH)
         done = evaluate(tmp_path, *words)
         assert done.returncode == 0, done.stderr
         ids, records, history = offline(tmp_path / "out")
@@ -169,12 +166,6 @@ def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere
         for record in records
         if record.HasField("output_raw") or record.HasField("stats")
     ]
-    # The card of each model that is a folder; a checkpoint's is made.
-    card = ModelCard.load(grpo / "README.md")
-    assert card.text.strip() == "# Mine"
-    results = {one.metric_type: one.metric_value for one in card.data.eval_results}
-    assert results["jcq_fluency"] == 4
-    assert (grpo / "checkpoint-9" / "README.md").is_file()
     (table,) = iter_tables(tmp_path / "out" / "grpo" / "final" / "jcq")
     assert "Bearer ***" in str(table.to_pylist())
     assert KEY not in str(table.to_pylist())
@@ -228,18 +219,3 @@ def test_what_a_judge_says_about_the_key_is_in_no_file(grpo, tmp_path):
     ).is_file()
     assert files_with_key(tmp_path) == []
     assert not (tmp_path / "out" / "wandb").exists()
-
-
-def test_what_is_in_the_way_of_a_card_is_found_before_anything_is_asked(grpo, tmp_path):
-    (grpo / "README.md").write_text("---\nmodel-index: none\n---\n")
-    with server(both) as (url, requests):
-        done = evaluate(
-            tmp_path, *command(url, url, "--model-card", "--checkpoints", **BOTH)
-        )
-        other = evaluate(
-            tmp_path, *command(url, url, "--model-card", models=("org/m",))
-        )
-    assert (done.returncode, other.returncode, requests) == (2, 2, [])
-    assert says("run: a card's results", done.stderr)
-    assert says("run: a card of no folder", other.stderr)
-    assert not (tmp_path / "out").exists()

@@ -14,7 +14,6 @@ from fakes import list_text
 from model_server import KEY, completion, server
 from pages import cells_of
 from sentences import refused
-from sozo.eval.cli import show_all
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.findings import findings
 from sozo.eval.run import TaskRun
@@ -84,7 +83,7 @@ def evaluate(folder, *words):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Three models through DAT and the toy task, with a card and W&B each; the folder, and what was printed."""
+    """Three models through DAT and the toy task, with W&B each; the folder, and what was printed."""
     folder = tmp_path_factory.mktemp("toy")
     for model in MODELS:
         (folder / model).mkdir()
@@ -127,7 +126,7 @@ def test_run_and_the_terminal(runs):
     )
     # Clopper and Pearson: 0.025 ** (1 / 6)
     assert re.search(r"lipogram +100\.0% \[54\.1, 100\.0\], 6 of 6", printed)
-    assert re.search(r"Unusable: no_text +1 of 6, 16\.7%", printed)
+    assert re.search(r"Unusable: without text +1 of 6, 16\.7%", printed)
 
 
 def test_a_finished_run_is_scored_again(runs, tmp_path):
@@ -147,7 +146,7 @@ def test_report(runs, tmp_path):
     assert rows["two"][0].startswith("100.0% [54.1, 100.0] 6 of 6 +")
     assert cells_of(page, "lipogram: answers without a score")[0] == [
         "Model",
-        "Unusable: no_text",
+        "Unusable: without text",
     ]
 
 
@@ -172,15 +171,6 @@ def test_a_measure_that_came_later_is_told_once_a_run(runs, monkeypatch, capsys)
         assert joined_lines(capsys).count(line) == times
         print_answer(findings(find_evaluated([str(folder)])))
         assert joined_lines(capsys).count(line) == times
-
-
-def test_a_task_without_labels_is_explained_by_its_title(runs, monkeypatch, capsys):
-    monkeypatch.setenv("SOZO_TASKS", "test_toy_task.Later")
-    folder = runs[0] / "out" / "two" / "lipogram"
-    show_all([TaskRun(Later(), folder, metrics(folder), True)], explain=True)
-    said = joined_lines(capsys)
-    assert "lipogram: A sentence without the letter e." in said
-    assert "long words: more is better" in said
 
 
 def joined_lines(capsys):

@@ -1,7 +1,7 @@
 """How a judge's mean moves from one judging of the same answers to the next, and intervals that hold it too."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,9 +16,14 @@ from sozo.tasks.view import RunColumn
 def judged_twice(
     compared: Compared, task: type[Task]
 ) -> list[tuple[RunResult, RunResult]]:
-    """The runs of a judged task that one judge scored again, each after the first."""
-    runs = (run for model in compared.models if (run := model.run(task.name)))
-    return [pair for pair in same_answers(runs) if not not_alike(*pair)]
+    """The runs of a judged task in which one judge scored a source's very answers again, each after the first."""
+    same: dict[tuple[Any, ...], list[RunResult]] = {}
+    for run in (run for model in compared.models if (run := model.run(task.name))):
+        if run.judge:
+            answers = ((answer.id, answer.text) for answer in run.answers())
+            same.setdefault((run.metrics["source"], *answers), []).append(run)
+    pairs = [(first, run) for first, *others in same.values() for run in others]
+    return [pair for pair in pairs if not not_alike(*pair)]
 
 
 def column_by(task: type[Task], judge: str) -> RunColumn:
@@ -32,16 +37,6 @@ def column_by(task: type[Task], judge: str) -> RunColumn:
         key=change.short,
         change=change,
     )
-
-
-def same_answers(runs: Iterable[RunResult]) -> list[tuple[RunResult, RunResult]]:
-    """The judged runs that hold one source's very answers, each again after the first of them."""
-    same: dict[tuple[Any, ...], list[RunResult]] = {}
-    for run in runs:
-        if run.judge:
-            answers = ((answer.id, answer.text) for answer in run.answers())
-            same.setdefault((run.metrics["source"], *answers), []).append(run)
-    return [(first, run) for first, *others in same.values() for run in others]
 
 
 def judge_noise(

@@ -223,9 +223,16 @@ class Table:
                 if getattr(caveat, "form", "") == OF:
                     of, own = caveat.values["of"], caveat.values["caveat"]
                 names.setdefault(own, {})[of] = None
+        by_names: dict[str, str] = {}
+        for caveat, models in names.items():
+            name = ", ".join(models)
+            if first := by_names.get(name):
+                form = "{first}; {second}"
+                caveat = translatable(form, first=first, second=caveat)
+            by_names[name] = caveat
         return tuple(
-            translatable("{model}: {caveat}", model=", ".join(own), caveat=caveat)
-            for caveat, own in names.items()
+            translatable("{model}: {caveat}", model=name, caveat=caveat)
+            for name, caveat in by_names.items()
         )
 
 

@@ -173,7 +173,7 @@ class RunResult:
         ]
         total = sum(self.states.values())
         for why, n in self.states.items():
-            form = "{n} of {of} answers: {why}"
+            form = "{n} of {of} answers {why}"
             if why == ERROR:
                 form = "{n} of {of} answers never came"
             if n and (why == ERROR or n > MOST_CUT * total) and why != COMPLETE:

@@ -10,9 +10,11 @@ from sozo.data.errors import UserError
 from sozo.data.foreign import parse_json
 from sozo.data.record import read_json, write_json
 from sozo.data.wandb_run import WandbRun, start_wandb, trained_by, training_summary
-from sozo.eval.deliver.one_run import of_run, texts_of_run
+from sozo.eval.evaluated import Evaluated
+from sozo.eval.findings import means
 from sozo.eval.report.labels import english
 from sozo.eval.run import TaskRun
+from sozo.eval.seeds import Method
 from sozo.tasks.judged import LEDGER
 from sozo.tasks.run_result import ITEMS
 from sozo.tasks.view import WANDB
@@ -142,10 +144,16 @@ def _log(
 
 def _values(run: TaskRun) -> dict[str, float | str]:
     """Numbers and texts by their names below `eval/TASK/`."""
-    values: dict[str, float | str] = dict(
-        texts_of_run(type(run.task), run.result, WANDB)
-    )
-    for row in of_run(type(run.task), run.result, WANDB):
+    task, result = type(run.task), run.result
+    shown = task.view.fill_columns(WANDB, task.measures, result)
+    values: dict[str, float | str] = {
+        column.name: cell.content
+        for column, cell in shown
+        if isinstance(cell.content, str)
+    }
+    model = Evaluated(run.metrics["source"], runs={(result.task, result.kind): result})
+    columns = [column for column, _ in shown]
+    for row in means(Method(model.name, {"": model}), task, columns):
         for part, value in row.cell.exact.items():
             values[row.column + _PARTS.get(part, f"_{part}")] = value
     caveats = ", ".join(map(english, run.result.caveats))

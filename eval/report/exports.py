@@ -114,9 +114,10 @@ def _values(cell: Cell) -> dict[str, object]:
 
 def _heading(key: str) -> str:
     """The name of a column, in which states of answers are called as in all files."""
-    kind = key.values.get("kind") if isinstance(key, Translatable) else None
-    if kind in states():
-        key = translatable(key.form, **key.values | {"kind": str(kind)})
+    if key in states():
+        return str(key)
+    if isinstance(key, Translatable) and key.values.get("kind") in states():
+        key = translatable(key.form, **key.values | {"kind": str(key.values["kind"])})
     return _label(key)
 
 
@@ -158,7 +159,7 @@ def latex(table: Table, name: str) -> str:
     if notes := escape(
         " ".join(f"{english(one)}." for one in table.caveats)
     ):  # in the file, whatever becomes of its caption
-        notes = f"\\par\\footnotesize {notes}\n"
+        notes = f"{{\\footnotesize\\raggedright {notes}\\par}}\n"
     text = re.sub(
         r"\\end\{(?:tabular|longtable)\}\n", lambda end: end[0] + notes, text, count=1
     )

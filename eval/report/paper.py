@@ -39,10 +39,17 @@ def write_paper(folder: Path, places: Sequence[str]) -> list[Path]:
     """
     refuse_foreign(folder, METHODS)
     found = findings_of_all(find_evaluated(places))
+    tables = list(_tables(found))
     texts = list(_methods(found, places))
+    form = "{names}: {facts}."
+    texts += [
+        translatable(form, names=translatable(table.name), facts=[*table.empty])
+        for table in tables
+        if table.empty
+    ]
     both = ("\n".join(wording(text)[k] for text in texts) for k in (0, 1))
     files = {METHODS: "\n\n\n".join(both).encode("utf-8", "backslashreplace")}
-    for table in _tables(found):
+    for table in tables:
         if table.rows:
             name = table.name.removeprefix("paper_")
             files[f"{name}.csv"] = csv_file(table)
@@ -97,15 +104,21 @@ def _table(
         seeds = 0 if base else method.seeds
         rows.append(TableRow(of, tuple(cells), seeds=seeds, caveats=caveats))
     headings = "models", *columns
-    table = Table(name, headings, tuple(rows), tuple(notes), scope=scope(found))
-    return without_empty(table)
+    table = without_empty(Table(name, headings, tuple(rows), scope=scope(found)))
+    cells = [cell for row in table.rows for cell in row.cells]
+    says = {
+        "target_says": any("target" in cell.below for cell in cells),
+        "paper_dash": any(cell.value is None for cell in cells),
+    }
+    own = (translatable(note) for note, holds in says.items() if holds)
+    return replace(table, notes=(*notes, *own))
 
 
 def _cell(row: Finding | None) -> Cell:
     if row is None:
         return Cell(why="no_run")
     p = [] if row.p_corrected is None else [p_value(row.p_corrected)]
-    target = ["target"] * (row.target == YES)
+    target = ["target"] * (row.target == YES and row.estimate.value is not None)
     return replace(row.cell, below=(*p, *row.below, *target), more={})
 
 

@@ -22,7 +22,7 @@ from sozo.tasks.judge_check import CHECK, judge_key
 
 # Where it is planted: what is said of it.
 PLANTED = {
-    "the answers' ends": "5 of 35 answers: cut",
+    "the answers' ends": "5 of 35 answers cut at the limit",
     "the answers that came": "2 of 35 answers never came",
     "the check of the judge": "its judge failed: off topic",
     "how answers were drawn": "the best of 4 answers by jcq/mean",

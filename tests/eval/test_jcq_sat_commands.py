@@ -120,8 +120,8 @@ def test_answers_that_were_cut_or_empty_are_counted_beside_the_mean(tmp_path):
     states = {name: n for name, n in states.items() if n}
     assert states == {"complete": 15, "cut": 10, "no_text": 10}
     shown = " ".join(done.stdout.split())
-    assert "Answers: cut 10 of 35, 28.6%" in shown
-    assert "10 of 35 answers: cut" in shown
+    assert "Answers: cut at the limit 10 of 35, 28.6%" in shown
+    assert "10 of 35 answers cut at the limit" in shown
     assert "20 of 35 answers were cut or left without text at 4096 tokens" in shown
     limits = [body.get("max_tokens", 0) for body in requests if body["model"] == "m"]
     assert max(limits) == 4096
@@ -153,8 +153,8 @@ def test_no_judge_is_shown_an_answer_without_text_and_all_are_counted(tmp_path):
     assert (mean["value"], mean["n"], mean["of"]) == (3.5, 30, 35)
     shown = " ".join(done.stdout.split())
     assert "1 of 35 answers never came" in shown
-    assert "3 of 35 answers: no_text" in shown
-    assert "Unusable: no_text 3 of 35, 8.6%" in shown
+    assert "3 of 35 answers without text" in shown
+    assert "Unusable: without text 3 of 35, 8.6%" in shown
     run = finished_run(tmp_path / "out" / RUN)
     logged = _values(TaskRun(Jcq(), run.folder, run.metrics, True))
     assert (logged["reasons_error"], logged["reasons_no_text_of"]) == (1, 35)

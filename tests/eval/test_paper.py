@@ -2,6 +2,7 @@
 
 import csv
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -141,7 +142,7 @@ def test_methods_say_what_is_recorded_and_what_is_not(paper):
         "a: model gpt-x, written by not recorded, begun on 20",
         "drawn by: temperature 0.0, max_new_tokens 99, 35 answers: 35 complete",
         "b: model not recorded",
-        "30 answers: 28 complete, 2 wrong_form",
+        "30 answers: 28 complete, 2 in the wrong form",
         "its check by planted answers: passed twice as long; failed off topic; undecided no text",
         "Judge judge-b: prompt jcq-v1, temperature 0.0, no check of this judge, ",
         ", agreement with people over 11 models: Pearson's r = 0.50.",
@@ -163,6 +164,24 @@ def test_the_folder_is_written_again_and_no_other_is(paper, tmp_path):
     (tmp_path / "mine.tex").write_text("x", "utf-8")
     with refused("paper: a folder of others"):
         write_paper(tmp_path, [str(paper / "runs")])
+
+
+def test_what_no_table_has_is_said_with_why(tmp_path):
+    for k, name in enumerate("ab"):
+        judge = f"judge-{name}"
+        scores = partial(scores_of, k, judge=judge)
+        jcq_run(tmp_path / "runs" / name, name, lambda q: q.id, scores, judge)
+    dat_run(tmp_path / "runs" / "dat", "a", seed=0, n=12, bad=1)
+    names = [
+        path.name for path in write_paper(tmp_path / "p", [str(tmp_path / "runs")])
+    ]
+    assert names == ["methods.txt", "scores.csv", "scores.tex"]
+    english, japanese = (tmp_path / "p/methods.txt").read_text("utf-8").split("\n\n\n")
+    assert f"Not shown, since they have no values: {JCQ} (scored by judge-b" in english
+    assert "値がないため省略" in japanese
+    assert "–: not run, or not compared; the CSV file says which." in (
+        tmp_path / "p/scores.tex"
+    ).read_text("utf-8").replace("--", "–")
 
 
 def test_one_judge_and_one_model_have_no_table_of_judges_or_differences(tmp_path):

@@ -76,7 +76,7 @@ def test_nothing_scored_says_so(tmp_path):
     jcq_run(tmp_path / "a", "a", str, lambda q: None)
     page = page_of(tmp_path / "a", tmp_path)
     assert (
-        "Not shown, since they have no values: score (0 of 35: 35 refused)"
+        "Not shown, since they have no values: score (0 of 35: 35 refused by the judge)"
         in first_of(page)
     )
     assert overview(page)["a"] == ["0.0% [0.0, 10.0]"]
@@ -155,8 +155,8 @@ def test_answers_cut_off_of_several_seeds_are_one_number(tmp_path):
     counts = {"base@0": 7, "base@1": 7, "cut@0": 15, "cut@1": 5, "cut@2": 0}
     cut_off(tmp_path, counts)
     page = page_of(tmp_path, tmp_path, base="base")
-    assert "base: 14 of 70 answers: no_text" in page
-    assert "cut: 20 of 70 answers: no_text (2 of 3 seeds)" in page
+    assert "base: 14 of 70 answers without text" in page
+    assert "cut: 20 of 70 answers without text (2 of 3 seeds)" in page
 
 
 def test_what_a_model_was_trained_on_is_read_from_its_folder(tmp_path):

@@ -3,9 +3,8 @@
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from os.path import commonpath
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
@@ -26,9 +25,11 @@ from sozo.eval.run import TaskRun, run_tasks, score_answers
 from sozo.eval.terminal import (
     print_answer,
     print_lines,
+    print_plan,
     print_run,
     print_tables,
     printing,
+    show_all,
 )
 from sozo.models.generators import Loaded, Writer
 from sozo.models.judges import make_judge
@@ -203,7 +204,7 @@ def _run(
             ]
             expected = results.expected_tokens
             told = plan(planned, sampling, generator.price(), expected)
-            _print_plan(output, *told)
+            print_plan(output, *told)
         for task in asked:  # and what cannot be asked of any of them
             _add_judge(task, loaded)
             task.items()
@@ -331,7 +332,7 @@ def _score_command(kind: type[Task]) -> Callable[..., None]:
             task = kind(settings[kind.name])
             if results.dry_run:
                 planned = [(str(file), task, file, output)]
-                _print_plan(output, *plan(planned, SamplingOptions(), None))
+                print_plan(output, *plan(planned, SamplingOptions(), None))
             _add_judge(task, loaded)
             with billed([task], [output]):
                 run = score_answers(task, file, output, source=source)
@@ -391,13 +392,6 @@ def _add_judge(task: Task, loaded: Loaded) -> None:
             each.judge = make_judge(judge_settings, loaded)
 
 
-def _print_plan(output: Path, lines: Sequence[str], lacking: Sequence[str]) -> NoReturn:
-    """The plan of a run; what is missing makes the exit status 1."""
-    print_lines([*lines, *(f"missing: {line}" for line in lacking)])
-    print_lines([f"{output}: nothing was written"])
-    raise typer.Exit(bool(lacking))
-
-
 def _show(
     run: TaskRun | None,
     model: str,
@@ -409,33 +403,6 @@ def _show(
     if run is not None:  # of several processes the first one shows it
         print_run(run)
         print_lines(deliver(run, model, results, folder, home))
-
-
-def show_all(
-    runs: Sequence[TaskRun | None],
-    failures: IsolatedFailures | None = None,
-) -> None:
-    """Where rows are explained and answers are read; which `failures` came.
-
-    Exit 3 if a judge, or the drawing of answers, stopped before the end: a script must not take that for the end.
-    """
-    shown = [run for run in runs if run is not None]
-    if finished := [run.folder for run in shown if not run.stopped]:
-        folder = commonpath(finished)
-        print_lines(
-            [
-                f"A page to read, which says what the rows mean: sozo report {folder} --output {folder}.html"
-            ]
-        )
-        print_lines(
-            [
-                f"Every answer, with its score or why it has none: sozo answers {folder} --output {folder}.csv"
-            ]
-        )
-    if failures:
-        failures.end()
-    if any(run.stopped for run in shown):
-        raise typer.Exit(3)
 
 
 _ELSEWHERE = {name: f"sozo train {name}" for name in ("grpo", "sft", "dpo")} | {

@@ -2,10 +2,15 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from os.path import commonpath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import typer
 
 from sozo.data.progress import console
 from sozo.eval.evaluated import scored_before
+from sozo.eval.isolated_failures import IsolatedFailures
 from sozo.eval.run import TaskRun
 from sozo.scoring.final_text import NO_TEXT, Ending
 from sozo.scoring.numbers import n_of
@@ -63,6 +68,38 @@ def _cut_short(run: RunResult) -> list[str]:
     cut += run.states[NO_TEXT]  # which reasoning mostly took
     text = f"{n_of(cut, answers)} answers were cut or left without text at {limit} tokens: --max-new-tokens"
     return [text] if cut > MOST_CUT * answers else []
+
+
+def print_plan(output: Path, lines: Sequence[str], lacking: Sequence[str]) -> NoReturn:
+    """The plan of a run; what is missing makes the exit status 1."""
+    print_lines([*lines, *(f"missing: {line}" for line in lacking)])
+    print_lines([f"{output}: nothing was written"])
+    raise typer.Exit(bool(lacking))
+
+
+def show_all(
+    runs: Sequence[TaskRun | None],
+    failures: IsolatedFailures | None = None,
+) -> None:
+    """Where rows are explained and answers are read; which `failures` came.
+
+    Exit 3 if a judge, or the drawing of answers, stopped before the end: a script must not take that for the end.
+    """
+    shown = [run for run in runs if run is not None]
+    if finished := [run.folder for run in shown if not run.stopped]:
+        folder = commonpath(finished)
+        page = f"sozo report {folder} --output {folder}.html"
+        table = f"sozo answers {folder} --output {folder}.csv"
+        print_lines(
+            [
+                f"A page to read, which says what the rows mean: {page}",
+                f"Every answer, with its score or why it has none: {table}",
+            ]
+        )
+    if failures:
+        failures.end()
+    if any(run.stopped for run in shown):
+        raise typer.Exit(3)
 
 
 def printing(command: Callable[..., Iterable[str]]) -> Callable[..., None]:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from sozo.data.markdown import plain, table
 from sozo.scoring.measure import DASH, MEAN, Estimate, Measure
 from sozo.scoring.numbers import COUNT, SHARE, interval, n_of, number
-from sozo.scoring.translatable import translatable
+from sozo.scoring.translatable import Translatable, translatable
 
 OF = "{of}: {caveat}"  # the form of a row's caveat that is about one side of it alone
 
@@ -220,7 +220,7 @@ class Table:
         for row in self.rows:
             for caveat in row.caveats:
                 of, own = row.name, caveat
-                if getattr(caveat, "form", "") == OF:
+                if isinstance(caveat, Translatable) and caveat.form == OF:
                     of, own = caveat.values["of"], caveat.values["caveat"]
                 names.setdefault(own, {})[of] = None
         by_names: dict[str, str] = {}

@@ -117,7 +117,7 @@ def _heading(key: str) -> str:
     if key in states():
         return str(key)
     if isinstance(key, Translatable) and key.values.get("kind") in states():
-        key = translatable(key.form, **key.values | {"kind": str(key.values["kind"])})
+        key = translatable(key.form, **{**key.values, "kind": str(key.values["kind"])})
     return _label(key)
 
 

@@ -110,8 +110,8 @@ def _table(
         "target_says": any("target" in cell.below for cell in cells),
         "paper_dash": any(cell.value is None for cell in cells),
     }
-    own = (translatable(note) for note, holds in says.items() if holds)
-    return replace(table, notes=(*notes, *own))
+    more = (translatable(note) for note, holds in says.items() if holds)
+    return replace(table, notes=(*notes, *more))
 
 
 def _cell(row: Finding | None) -> Cell:

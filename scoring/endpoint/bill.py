@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from sozo.data.errors import UserError
-from sozo.data.foreign import brief, parse_json, quoted
+from sozo.data.foreign import brief, quoted
 from sozo.data.progress import note, say_once
 from sozo.data.record import refuse_link, room
 from sozo.data.settings import Checked, from_validation, setting
@@ -107,7 +107,7 @@ class Spending(Checked):
 
 
 class SharedTotal:
-    """Dollars of all commands that name a file: the sum of its lines.
+    """Dollars of all commands that name a file: the sum of its lines, a number each.
 
     A request stands there at the most that it can cost before it is sent, and what it cost less when it has ended: of a
     process that is killed the most stays.
@@ -119,19 +119,21 @@ class SharedTotal:
 
     def add(self, dollars: float, limit: float = math.inf) -> bool:
         """Add a line, unless the total would come above the limit; whether it was added."""
-        line = json.dumps({"dollars": dollars}).encode() + b"\n"
+        line = f"{dollars!r}\n".encode()
         try:
             with room(self.path, len(line)), self.path.open("ab+", 0) as file:
                 fcntl.flock(file, fcntl.LOCK_EX)  # gone with the process
                 file.seek(self._read)
                 new = file.read()
-                each = [parse_json(one)["dollars"] for one in new.splitlines()]
-                self.dollars += math.fsum(each)
+                *each, torn = new.split(b"\n")
+                if torn:
+                    raise ValueError("its last line is not whole")
+                self.dollars += math.fsum(map(float, each))
                 self._read += len(new)
                 fits = self.dollars + dollars <= limit
                 if fits and file.write(line) < len(line):
                     raise OSError("a line is not whole")
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError) as error:
             says = f"cannot be read or written as the lines of a budget ({error})"
             raise UserError(
                 f"{self.path}: {says}; give another --budget-file"

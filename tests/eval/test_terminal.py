@@ -8,9 +8,8 @@ import typer
 
 from finished_runs import given_dat, given_sat
 from run_files import metrics_of
-from sozo.eval.cli import show_all
 from sozo.eval.run import TaskRun
-from sozo.eval.terminal import print_run, print_tables
+from sozo.eval.terminal import print_run, print_tables, show_all
 from sozo.scoring.measure import DIFFERENCE, Estimate, Measure
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.tasks import Dat, Sat

@@ -123,9 +123,9 @@ def _sets(found: Sequence[Mapping[str, Any]], level: str) -> Iterator[str]:
         if what.startswith(PEOPLE):
             who = " and ".join(between) if what != PEOPLE else f"{len(between)} people"
             name = f"{criterion} {row['domain']}".strip()
+            cited = f", ICC(2,1) = {single.line}" if single.value is not None else ""
             quoted.append(
-                f"{plain(f'{name}: {who}')}, {known['units']} answers, alpha ({level}) = {alpha.line}, "
-                f"ICC(2,1) = {single.line}."
+                f"{plain(f'{name}: {who}')}, {known['units']} answers, alpha ({level}) = {alpha.line}{cited}."
             )
         title = what if what not in (AGAIN, WORDINGS) else f"{what}: {between[0]}"
         tables.setdefault(title, []).append(shown)

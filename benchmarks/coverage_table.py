@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from sozo.eval.judge_noise import noise_of, with_noise
 from sozo.scoring.measure import Estimate, normal_interval, t_test
@@ -285,16 +286,27 @@ def of_correlations(interval, world, n, level):
     draw, mean, deviation = WORLDS[world]
     truth, results = float(interval[-3:]), []
     rng = np.random.default_rng([n, len(world), 5])
-    families = np.repeat(np.arange(n), 4).tolist() if "families" in interval else None
     for _ in range(DATA_SETS):
         x, error = (draw(rng, (2, n)) - mean) / deviation
-        if families is not None:
-            x, error = (
-                np.repeat(side, 4) + rng.normal(0, 0.3, 4 * n) for side in (x, error)
-            )
-        results.append(
-            pearson(x, truth * x + math.sqrt(1 - truth**2) * error, families=families)
-        )
+        results.append(pearson(x, truth * x + math.sqrt(1 - truth**2) * error))
+    return share_of(truth, results)
+
+
+def of_systems(interval, world, n, level):
+    """Of people and a judge within four systems that answer n questions, whose answers one question makes more alike."""
+    from sozo.studies.correlation import WITHIN, by_systems
+
+    truth, results = float(interval[-3:]), []
+    rng = np.random.default_rng([n, len(world), 6])
+    systems, items = np.repeat(range(4), n), np.tile(range(n), 4)
+    for _ in range(DATA_SETS // 4):
+        mine, shared = rng.normal(size=(2, 2, 4 * n))
+        if world == "questions":
+            shared = np.tile(rng.normal(size=(2, n)), 4)
+        x, error = (mine + shared) / math.sqrt(2)
+        y = truth * x + math.sqrt(1 - truth**2) * error
+        level_of = np.array([0.0, 1, 1, 3])[systems]
+        results.append(by_systems(x + level_of, y + level_of, systems, items)[WITHIN])
     return share_of(truth, results)
 
 
@@ -319,49 +331,39 @@ def of_raters(interval, world, n, level):
 
 def judged_experts(rng, n, personal):
     """Ratings by n experts, and what a judge predicts that is better at some of them."""
-    from sozo.studies.experts.rated import Rated
-
-    ratings, predicted = [], {}
+    rows = []
     for k in range(n):
         strict, skill = rng.normal(0, 0.8), rng.uniform(0.2, 0.9)
         worth, other = rng.normal(3, 1, (2, 30))
         known = np.where(rng.random(30) < skill, worth + strict * personal, other)
-        scores, guesses = (
-            np.clip(np.round(x), 1, 5).astype(int).tolist()
-            for x in (worth + strict, known)
-        )
-        for i in range(30):
-            ratings.append(
-                Rated(f"r{k}", f"i{k}-{i}", f"p{i}", "d", "c", scores[i], "")
-            )
-            predicted[ratings[-1].id] = guesses[i]
-    return ratings, predicted
+        sides = (np.clip(np.round(x), 1, 5) for x in (worth + strict, known))
+        rows += [(k, score, guess) for score, guess in zip(*sides, strict=True)]
+    return pd.DataFrame(rows, columns=["rater", "score", "prediction"])
 
 
 @cache
-def truth_of(measured, personal):
-    return measured(
-        *judged_experts(np.random.default_rng(9), 1000, personal), "ordinal", 10
-    ).alpha
+def truth_of(way, personal):
+    return alpha_of(way, judged_experts(np.random.default_rng(9), 1000, personal)).value
+
+
+def alpha_of(way, known):
+    from sozo.studies.experts.run import alphas
+
+    found = alphas(known, "ordinal", 10)[way]
+    return Estimate(found["alpha"], found["low"], found["high"])
 
 
 def of_experts(interval, world, n, level):
-    from sozo.studies.experts.analysis import pooled, within
-
-    measured, personal = (
-        within if "within" in interval else pooled,
+    way = "within" if "within" in interval else "pooled"
+    personal, rng = (
         world == "a judge that knows who is strict",
+        np.random.default_rng(n),
     )
-    truth, rng = truth_of(measured, personal), np.random.default_rng(n)
-    return share_of(
-        truth,
-        (
-            measured(*judged_experts(rng, n, personal), "ordinal", 10)
-            for _ in range(DATA_SETS // 4)
-        ),
-    )
+    data = (judged_experts(rng, n, personal) for _ in range(DATA_SETS // 4))
+    return share_of(truth_of(way, personal), (alpha_of(way, known) for known in data))
 
 
+ANSWERS = ("answers", "questions")
 SHARES, SEEDS, LISTS = SIZES[:-1], (3, 5), ("any words", "a template")
 RATERS = tuple(
     f"{raters} raters, alpha {alpha}"
@@ -420,10 +422,10 @@ ROWS = {
     "mean over seeds": (of_seeds, WORLDS, SEEDS, (0.95,)),
     "difference at the same seeds": (of_seeds, WORLDS, SEEDS, (0.95, STRICT)),
     "difference at other seeds": (of_seeds, WORLDS, SEEDS, (0.95, STRICT)),
-    "correlation of 0.0": (of_correlations, WORLDS, (5, *SIZES[:-1]), (0.95,)),
-    "correlation of 0.6": (of_correlations, WORLDS, (5, *SIZES[:-1]), (0.95,)),
-    "correlation by families of 0.0": (of_correlations, WORLDS, (5, 8, 12), (0.95,)),
-    "correlation by families of 0.6": (of_correlations, WORLDS, (5, 8, 12), (0.95,)),
+    "correlation of 0.0": (of_correlations, WORLDS, (5, 10, 20, 35), (0.95,)),
+    "correlation of 0.6": (of_correlations, WORLDS, (5, 10, 20, 35), (0.95,)),
+    "r within systems of 0.0": (of_systems, ANSWERS, (5, 15, 35), (0.95,)),
+    "r within systems of 0.6": (of_systems, ANSWERS, (5, 15, 35), (0.95,)),
     "alpha": (of_raters, RATERS, (10, 30, 60, 120), (0.95,)),
     "alpha within experts": (of_experts, EXPERTS, (5, 8, 12), (0.95,)),
     "alpha pooled over experts": (of_experts, EXPERTS, (5, 8, 12), (0.95,)),

@@ -1,5 +1,6 @@
 """The folder of a study's command: a page in Markdown, its numbers in JSON, its charts; and how it is printed."""
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +28,6 @@ class PageRun:
     finished_before: (
         bool  # whether nothing was computed, since an earlier call had finished
     )
-    stopped: str | None = None  # why it is not finished, if it is not
 
 
 def print_page(run: PageRun) -> None:
@@ -35,34 +35,26 @@ def print_page(run: PageRun) -> None:
     if run.finished_before:
         print_lines([f"{run.folder}: finished before; nothing was computed again"])
     print_lines([run.page, *(str(run.folder / name) for name in run.files)])
-    if run.stopped:
-        print_lines([f"not finished: {run.stopped}"])
 
 
 class PageFolder(RunFolder):
-    """A run's folder whose result is the page `NAME.md`.
-
-    Args:
-        files: What it holds in the end beside `config.json`, `metrics.json` and the page.
-    """
+    """A run's folder whose result is the page `NAME.md` of some `inputs`, beside files that are added."""
 
     def __init__(
-        self, path: Path, settings: dict[str, Any], name: str, files: Sequence[str] = ()
+        self, path: Path, settings: dict[str, Any], name: str, inputs: str = ""
     ) -> None:
-        super().__init__(path, settings)
+        digest = hashlib.sha256(inputs.encode()).hexdigest()
+        super().__init__(path, {"task": name, **settings, "inputs_sha256": digest})
         self.page = f"{name}.md"
-        self.files = ["config.json", "metrics.json", *files, self.page]
+        self.files = list[str]()
 
     def finished(self) -> PageRun | None:
         """What an earlier call has written; None where it did not finish, or the folder has lost a file."""
-        if (metrics := self.metrics()) is None:
+        files = tuple((self.metrics() or {}).get("files", ()))
+        if not files or not all((self.path / name).is_file() for name in files):
             return None
-        files = metrics.get("files", self.files)
-        if not all((self.path / name).is_file() for name in files):
-            return None
-        return PageRun(
-            self.path, (self.path / self.page).read_text("utf-8"), tuple(files), True
-        )
+        page = (self.path / self.page).read_text("utf-8")
+        return PageRun(self.path, page, files, True)
 
     def add(self, name: str, content: bytes | dict[str, Any]) -> None:
         """Write one more file, bytes as they are and numbers as JSON."""
@@ -70,17 +62,13 @@ class PageFolder(RunFolder):
             write_json(self.path / name, content)
         else:
             write_whole(self.path / name, content)
-        if name not in self.files:
-            self.files.append(name)
+        self.files.append(name)
 
-    def publish(
-        self, page: str, metrics: dict[str, Any], stopped: str | None = None
-    ) -> PageRun:
-        """Write the page, and the result unless the run was `stopped`."""
+    def publish(self, page: str, metrics: dict[str, Any]) -> PageRun:
+        """Write the page and the result."""
         self.add(self.page, page.encode())
-        if stopped is None:
-            self.finish(metrics)
-        return PageRun(self.path, page, tuple(self.files), False, stopped)
+        self.finish({**metrics, "files": self.files})
+        return PageRun(self.path, page, tuple(self.files), False)
 
 
 def page_table(rows: Sequence[PageRow]) -> str:

@@ -15,6 +15,7 @@ from sozo.scoring.measure import LEVEL
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 # With fewer units, or a score that makes up more of all, the interval covers less than 92%.
 FEWEST_UNITS, MOST_FREQUENT = 10, 0.7
+MOST_SCORES = 50  # on a scale: pairs of scores are counted unit by unit
 _NO_ERROR = "next to no disagreement, or the same in all: no interval"
 
 
@@ -49,11 +50,7 @@ def krippendorff_alpha(
     >>> krippendorff_alpha([[1, 1], [1, 1]]).reason
     'all 4 scores are equal'
     """
-    if level not in LEVELS:
-        raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {level}")
     matrix = np.asarray(scores, np.float64)
-    if matrix.ndim != 2:
-        raise ValueError(f"scores must be of shape (raters, units), not {matrix.shape}")
     known = ~np.isnan(matrix)
     paired = known.sum(axis=0) >= 2
     matrix, known = matrix[:, paired], known[:, paired]
@@ -66,6 +63,8 @@ def krippendorff_alpha(
     values = np.unique(matrix[known])
     if len(values) == 1:
         return replace(result, reason=f"all {n} scores are equal")
+    if len(values) > MOST_SCORES:
+        return replace(result, reason=f"{len(values)} different scores: round them")
     by_unit = coincidences(matrix, values)
     total = by_unit.sum(axis=0)
     alpha = 1 - float(disagreement(total[None], values, level)[0])

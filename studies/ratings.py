@@ -8,6 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ import pandas as pd
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import nfkc, quoted
-from sozo.data.jsonl import id_column, read_objects
-from sozo.data.settings import hint
+from sozo.data.jsonl import read_objects
+from sozo.data.markdown import plain as escaped
 from sozo.data.sheet import plain, read_sheet
-from sozo.eval.evaluated import Evaluated
+from sozo.eval.evaluated import Evaluated, find_evaluated, named
 from sozo.eval.report.labels import labels
+from sozo.studies.correlation import check_alike
 from sozo.studies.rubric import RatingRubric
 from sozo.tasks import task_type, task_types
 from sozo.tasks.run_result import RunResult
@@ -34,13 +36,14 @@ HEADINGS = {
     "rater": ("rater", "評価者", "採点者"),
     "score": ("score", "点数", "得点", "スコア", "評点", "評価"),
     "domain": ("domain", "分野"),
-    "group": ("group", "班"),
-    "patent": ("patent", "特許"),
     "text": ("text", "回答", "回答文", "本文"),
 }
 COLUMNS = (*HEADINGS, "where")
-RANKING = "ranking"  # a column, and the criterion of its scores
-_RATER = re.compile(r"(?:評価者|採点者|rater|annotator)[\s_-]*[0-9a-z]+", re.IGNORECASE)
+Judges = Mapping[str, Mapping[str, Any]]  # the settings of those raters that are judges
+_RATER = r"(?:評価者|採点者|rater|annotator)[\s_-]*[0-9a-z]+"
+_JUDGE = re.compile(
+    "judge|評価モデル", re.IGNORECASE
+)  # a rater of a file that is none of people
 _BETWEEN = " 　_-:/・,()[]"
 
 
@@ -50,9 +53,8 @@ def read_ratings(
     """The table of what people gave, of files of JSON lines, CSV or Excel.
 
     A row is a score (column `score`), or an answer with a column for each rater and criterion (評価者A 流暢性), or one for
-    each criterion where a column or the name of the file says who rated, or a ranking of models on one item:
-    `{"story_id": "momotaro", "ranking": ["GPT-4o", "Swallow-8B"], "rater": "r1"}`. With a rubric every criterion is one of its
-    own and every score on that one's scale; without, a finite number. An empty cell was not rated. `key` says what the
+    each criterion where a column or the name of the file says who rated. With a rubric every criterion is one of its own and
+    every score on that one's scale; without, a finite number. An empty cell was not rated. `key` says what the
     blind answers of `sozo answers --for-raters` are.
     """
     table = _table(paths[0], [row for path in paths for row in _scores(path, rubric)])
@@ -64,19 +66,14 @@ def read_ratings(
                 f"{row.where}: the answer {row.answer!r} is not in {key}; give this sheet's key"
             )
         table[UNIT] = known.loc[table.answer].to_numpy()
-    for name in ("domain", "patent"):
-        first = table.groupby(UNIT)[[name, "where"]].transform("first")
-        for at in table.index[table[name] != first[name]]:
-            row, (value, line) = table.loc[at], first.loc[at]
-            two = f"the item {row['item']!r} is of the {name} {row[name]!r}, and of {value!r} before ({line})"
-            raise UserError(f"{row['where']}: {two}; give it one")
     return table
 
 
 def _table(path: Path, scores: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     if not scores:
-        names = "item, criterion, rater, score"
-        raise UserError(f"{path}: holds no ratings; give the columns {names}")
+        raise UserError(
+            f"{path}: holds no ratings; give the columns item, criterion, rater, score"
+        )
     texts = dict.fromkeys({*COLUMNS} - {"score"}, "")
     table = pd.DataFrame(scores, columns=COLUMNS, dtype=object).fillna(texts)
     return _once(table.astype({"score": float}))
@@ -84,13 +81,74 @@ def _table(path: Path, scores: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 
 def _once(table: pd.DataFrame) -> pd.DataFrame:
     """The same table; UserError where a rater rated an answer by one criterion twice."""
-    ratings = table[[*UNIT, "criterion", "rater"]].apply(tuple, axis="columns")
-    for at in ratings.index[ratings.duplicated()]:
-        row, first = table.loc[at], table["where"][ratings == ratings[at]].iloc[0]
+    rating = [*UNIT, "criterion", "rater"]
+    first = table.groupby(rating)["where"].transform("first")
+    for at in table.index[table.duplicated(rating)]:
+        row = table.loc[at]
         raise UserError(
-            f"{row['where']}: the rater {row['rater']!r} rated this already ({first}); keep one"
+            f"{row['where']}: the rater {row['rater']!r} rated this already ({first[at]}); keep one"
         )
     return table
+
+
+def read_places(
+    places: Sequence[str],
+    task: str | None = None,
+    *,
+    rubric: RatingRubric | None = None,
+    key: Path | None = None,
+    judgings: bool = False,
+) -> tuple[pd.DataFrame, Judges]:
+    """The one table of files of ratings and of folders of finished runs (DIR, NAME=DIR), and which raters are judges.
+
+    Of folders of one task its judges are raters, of a task without a judge its encoder; in a file a judge is called
+    `judge NAME`. People's scores are kept that are of answers of these runs; `attrs` says of which task, and in lines
+    what is `left_out`. NAME is the model's, of `judgings` the rater's, who is else called by the folder. A judge's
+    missing score is NaN.
+    """
+    files = [Path(place) for place in places if is_file(place)]
+    folders = [place for place in places if not is_file(place)]
+    people = read_ratings(files, rubric, key) if files else pd.DataFrame()
+    names = people.get("rater", ())
+    judges: dict[str, Any] = {n: {"model": n} for n in names if _JUDGE.match(n)}
+    if not folders:
+        return people, judges
+    found = {p: find_evaluated([named(p)[1] if judgings else p]) for p in folders}
+    task = runs_of([*chain(*found.values())], task)[0][1].task
+    tables = list[pd.DataFrame]()
+    every = list[tuple[str, RunResult]]()
+    for place, models in found.items():
+        runs = runs_of(models, task)
+        rated, own = rated_runs(runs)
+        name = named(place)[0]
+        if judgings and (name or judges.keys() & own.keys()):
+            called = {judge: f"{name or place} {judge}" for judge in own}
+            if len(own) == 1:
+                called = dict.fromkeys(own, name or place)
+            own = {called[judge]: settings for judge, settings in own.items()}
+            rated["rater"] = rated.rater.map(called)
+        every += [] if judgings else runs
+        judges |= own
+        tables.append(rated)
+    for judge in {_rater(run) for _, run in every}:
+        check_alike(task.upper(), [pair for pair in every if _rater(pair[1]) == judge])
+    judged = pd.concat(tables, ignore_index=True)
+    other = judged[judged.text != judged.groupby(UNIT).text.transform("first")]
+    for row in other.itertuples():
+        raise UserError(
+            f"{row.where}: the answer {row.answer} of {row.system} has another text than before; give the same answers"
+        )
+    left_out = list[str]()
+    if files:
+        people, left_out = about_runs(people, judged)
+    table = _once(pd.concat([people, judged], ignore_index=True))
+    table.attrs |= {"task": task, "left_out": left_out}
+    return table, judges
+
+
+def is_file(place: str) -> bool:
+    """Whether a place is a file of ratings, and no folder of runs."""
+    return not Path(named(place)[1]).is_dir()
 
 
 def runs_of(
@@ -114,7 +172,7 @@ def runs_of(
 
 def rated_runs(
     runs: Sequence[tuple[str, RunResult]],
-) -> tuple[pd.DataFrame, dict[str, dict[str, Any]]]:
+) -> tuple[pd.DataFrame, Judges]:
     """The table of what judges gave the answers of `runs_of` a task, and each judge's settings by the rater's name.
 
     Of a task without a judge its encoder rates by the main measure. An answer's kind of item is its `domain`.
@@ -124,16 +182,20 @@ def rated_runs(
         named = {name: f"{run.task}/{name}" for name in judged_criteria(run.task)}
         if not run.judge:
             named = {run.main.short: run.main.name}
-        rater = run.judge or run.scorer or run.task
-        judges[rater] = _judge(run)
+        judges[_rater(run)] = _judge(run)
         for answer in run.answers():
             facts = {"system": system, "item": answer.item, "answer": answer.id}
-            facts |= {"domain": answer.group, "text": answer.text, "rater": rater}
-            for criterion, name in named.items():
-                score = answer.values.get(name, math.nan)
-                own = {"criterion": criterion, "score": score, "where": str(run.folder)}
-                scores.append(facts | own)
+            facts |= {"domain": answer.group, "text": answer.text}
+            facts |= {"rater": _rater(run), "where": str(run.folder)}
+            scores += [
+                facts | {"criterion": short, "score": answer.values.get(name, math.nan)}
+                for short, name in named.items()
+            ]
     return _table(runs[0][1].folder, scores), judges
+
+
+def _rater(run: RunResult) -> str:
+    return run.judge or run.scorer or run.task
 
 
 def judged_criteria(task: str) -> dict[str, None]:
@@ -144,59 +206,51 @@ def judged_criteria(task: str) -> dict[str, None]:
 
 def _judge(run: RunResult) -> dict[str, Any]:
     """What decides a judge's replies but for the seed."""
-    free = ("max_tokens", "server")
-    judge = run.settings.get("judge", {})
-    judge = {name: value for name, value in judge.items() if name not in free}
-    body = {
-        k: v for k, v in (judge.pop("extra_body", None) or {}).items() if k != "seed"
-    }
-    return judge | ({"extra_body": body} if body else {})
+    judge, free = run.settings.get("judge", {}), ("max_tokens", "server")
+    body = {k: v for k, v in (judge.get("extra_body") or {}).items() if k != "seed"}
+    return {k: v for k, v in judge.items() if k not in free} | {"extra_body": body}
 
 
 def about_runs(
     people: pd.DataFrame, rated: pd.DataFrame
-) -> tuple[pd.DataFrame, dict[str, int]]:
-    """People's scores that are of answers which judges `rated` too, as these name them; why the others are left out.
+) -> tuple[pd.DataFrame, list[str]]:
+    """People's scores that are of answers which judges `rated` too, as these name them; why others are left out, in lines.
 
     People may call an answer by its question, if the system has one answer to it.
     """
-    by_name: dict[tuple[str, str], list[tuple[str, ...]]] = {}
-    for unit in rated[UNIT].drop_duplicates().itertuples(index=False):
+    by_name = dict[tuple[str, str], list[Any]]()
+    units = rated[[*UNIT, "domain"]].drop_duplicates(UNIT)
+    for unit in units.itertuples(index=False):
         by_name.setdefault((unit.system, unit.item), []).append(unit)
         by_name.setdefault((unit.system, unit.answer), [unit])
     names, systems = set(rated.criterion), set(rated.system)
     if len(names) == people.criterion.nunique() == 1:  # by whatever name
         names |= set(people.criterion)
-    kept, left_out = {}, Counter[str]()
+    kept, left = dict[int, Any](), Counter[str]()
     for at, row in enumerate(people.itertuples()):
-        units = by_name.get((row.system, row.item), [])
-        if row.answer:
-            units = [unit for unit in units if unit[2] == row.answer]
-        if len(units) > 1:
-            few = (
-                f"{row.system}'s question {row.item!r}, which has {len(units)} answers"
-            )
-            raise UserError(
-                f"{row.where}: rates {few}; give the answer's id as item, such as {units[0][2]!r}"
-            )
+        own = by_name.get((row.system, row.item), ())
+        own = [unit for unit in own if row.answer in ("", unit.answer)]
         if row.system not in systems:
-            left_out[f"no run of the model {row.system}"] += 1
+            left[f"no run of the model {row.system}"] += 1
         elif row.criterion not in names:
-            left_out[f"no criterion {row.criterion}"] += 1
-        elif not units:
-            left_out[f"no answer {row.item} of {row.system}"] += 1
+            left[f"no criterion {row.criterion}"] += 1
+        elif len(own) != 1:
+            several = "several answers, so give an id, to" if own else "no answer"
+            left[f"{several} {row.item} of {row.system}"] += 1
         else:
-            kept[at] = units[0]
+            kept[at] = own[0]
     if not kept:
-        why, most = left_out.most_common(1)[0]
+        why, most = left.most_common(1)[0]
         there = ", ".join(dict.fromkeys(rated.system))
-        reason = f"{most} of {left_out.total()}: {why}; the runs are of {there}"
+        reason = f"{most} of {left.total()}: {why}; the runs are of {there}"
         raise UserError(
             f"{people['where'].iloc[0]}: no rating is about an answer of these runs ({reason})"
         )
     table = people.iloc[[*kept]].copy()
-    table[UNIT] = [*kept.values()]
-    return _once(table), dict(left_out)
+    table[[*UNIT, "domain"]] = [*kept.values()]
+    return table, [
+        f"Left out: {n:,} ratings ({escaped(why)})." for why, n in left.items()
+    ]
 
 
 def read_rows(
@@ -225,11 +279,9 @@ def read_rows(
 
 
 def _scores(path: Path, rubric: RatingRubric | None) -> Iterator[dict[str, Any]]:
-    rows = [*read_rows(path)]
-    headings = dict.fromkeys(heading for _, row in rows for heading in row)
-    if RANKING in headings:
-        yield from _ranked(rows)
+    if not (rows := [*read_rows(path)]):
         return
+    headings = dict.fromkeys(heading for _, row in rows for heading in row)
     column = {}
     for name, known in HEADINGS.items():
         found = [
@@ -237,15 +289,15 @@ def _scores(path: Path, rubric: RatingRubric | None) -> Iterator[dict[str, Any]]
         ]
         if found:
             column[name] = found[0]
-    if headings and not column.keys() & UNIT:
+    if not column.keys() & UNIT:
         there = ", ".join(headings)
         raise UserError(
             f"{path}: no column says what was rated; call it item (問題) or answer (番号); there are {there}"
         )
     rated = {column.get("score", ""): ("", "")}
-    if headings and "score" not in column:
+    if "score" not in column:
         others = [name for name in headings if name not in column.values()]
-        rated = _rated_columns(path, others, rows, rubric, column)
+        rated = _rated_columns(path, others, rubric, column)
     for where, row in rows:
         facts = {
             name: re.sub(r"^(\d+)\.0+$", r"\1", str(row[heading]).strip())
@@ -266,38 +318,9 @@ def _scores(path: Path, rubric: RatingRubric | None) -> Iterator[dict[str, Any]]
             yield {**facts, **own}
 
 
-def _ranked(rows: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[dict[str, Any]]:
-    """Rankings of the same models on one item each, the best first, as scores from 1 (first place) to 0 (last).
-
-    Of the paper's eleven models, the first has 1.0, the second 0.9 and the last 0.0.
-    """
-    first: list[str] = []
-    for where, row in rows:
-        names = row.get(RANKING)
-        if not isinstance(names, list) or len(set(map(str, names))) < max(
-            2, len(names)
-        ):
-            raise UserError(
-                f"{where}: the column ranking is no list of two models or more, each once; give names, best first"
-            )
-        first = first or names
-        if set(names) != set(first):
-            other = ", ".join(sorted(map(str, {*names} ^ {*first})))
-            raise UserError(
-                f"{where}: ranks other models than the first ranking ({other}); rank the same"
-            )
-        facts = {"item": id_column(row, "story_id", where), "criterion": RANKING}
-        # Without names, several rankings of one item are several people's.
-        facts |= {"rater": id_column(row, "rater", where, "") or where, "where": where}
-        for place, system in enumerate(names, 1):
-            score = (len(names) - place) / (len(names) - 1)
-            yield {**facts, "system": system, "score": score}
-
-
 def _rated_columns(
     path: Path,
     headings: Sequence[str],
-    rows: Sequence[tuple[str, Mapping[str, Any]]],
     rubric: RatingRubric | None,
     column: Mapping[str, str],
 ) -> dict[str, tuple[str, str]]:
@@ -305,19 +328,15 @@ def _rated_columns(
     known = sorted(rubric.by_name if rubric else criteria(), key=len, reverse=True)
     rated: dict[str, tuple[str, str]] = {}
     for heading in headings:
-        text = nfkc(heading).strip()
-        named = [nfkc(name) for name in known if nfkc(name) in text.casefold()]
-        if named:
-            at = text.casefold().index(named[0])
-            rest = text[:at] + text[at + len(named[0]) :]
-            rated[heading] = rest.strip(_BETWEEN), named[0]
-        elif rater := _RATER.search(text):
-            rated[heading] = rater[0], text.replace(rater[0], "").strip(_BETWEEN)
-    if not rated and "rater" in column and "criterion" not in column:
-        for heading in headings:
-            cells = [row.get(heading) for _, row in rows]
-            if all(cell in (None, "") or _number(cell) is not None for cell in cells):
-                rated[heading] = "", heading
+        text = nfkc(heading)
+        if by := next((n for n in known if nfkc(n) in text.casefold()), ""):
+            rest = re.sub(re.escape(nfkc(by)), "", text, count=1, flags=re.IGNORECASE)
+            rated[heading] = rest.strip(_BETWEEN), nfkc(by)
+    raters = "|".join([*(re.escape(who) for who, _ in rated.values() if who), _RATER])
+    for heading in [name for name in headings if name not in rated]:
+        text = nfkc(heading)
+        if who := re.search(raters, text, re.IGNORECASE):
+            rated[heading] = who[0], text.replace(who[0], "").strip(_BETWEEN)
     if not rated:
         there = ", ".join(headings)
         raise UserError(
@@ -325,7 +344,7 @@ def _rated_columns(
             f"(評価者) and criterion (観点), or one for each rater and criterion, as 評価者A 独創性; there are {there}"
         )
     own = "" if "rater" in column else path.stem
-    return {heading: (rater or own, name) for heading, (rater, name) in rated.items()}
+    return {heading: (who or own, name) for heading, (who, name) in rated.items()}
 
 
 def criteria() -> dict[str, str]:
@@ -339,31 +358,23 @@ def criteria() -> dict[str, str]:
     }
 
 
-def _number(value: Any) -> float | None:
-    try:
-        number = float(nfkc(str(value)))
-    except ValueError:
-        return None
-    return (
-        number if math.isfinite(number) and not isinstance(value, bool | list) else None
-    )
-
-
 def _score(
     where: str, name: str, value: Any, rubric: RatingRubric | None
 ) -> tuple[str, float]:
     """The criterion of that name, and a score by it."""
-    score = _number(value)
+    try:
+        score = float(nfkc(str(value)))
+    except ValueError:
+        score = math.nan
     if rubric is None:
-        if score is None:
+        if not math.isfinite(score):
             raise UserError(f"{where}: the score {quoted(value)} is no number")
         return criteria().get(name.casefold(), name), score
-    criterion = rubric.criterion(name)
+    criterion = rubric.by_name.get(name.strip().casefold())
     if criterion is None:
-        known = [criterion.name for criterion in rubric.criteria]
-        near = hint(name, known, f"; {', '.join(known)} exist")
+        known = ", ".join(criterion.name for criterion in rubric.criteria)
         raise UserError(
-            f"{where}: no criterion {name!r} in the rubric {rubric.name}{near}"
+            f"{where}: no criterion {name!r} in the rubric {rubric.name}; {known} exist"
         )
     if score not in criterion.scores:
         scores = f"{criterion.lowest} to {criterion.highest}"
@@ -371,3 +382,8 @@ def _score(
             f"{where}: the score {quoted(value)} of {criterion.name} is no whole number from {scores}"
         )
     return criterion.name, score
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows as a results file has them, None for NaN."""
+    return frame.astype(object).where(frame.notna(), None).to_dict("records")

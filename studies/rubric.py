@@ -1,5 +1,6 @@
 """A rubric by which people or judges rated: one of sozo's, or a YAML file of that form (`suite/rubrics/jcq.yaml`)."""
 
+from collections import Counter
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -9,7 +10,7 @@ import pydantic
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from sozo.data.errors import UserError
-from sozo.data.settings import from_validation, hint
+from sozo.data.settings import from_validation
 from sozo.data.yaml_loader import parse_yaml
 from sozo.suite.rubrics import Criterion
 
@@ -22,52 +23,30 @@ class RatingRubric:
 
     name: str
     criteria: Annotated[tuple[Criterion, ...], Field(min_length=1)]
-    title: str = ""
+    title: str | None = None
 
     def __post_init__(self) -> None:
-        before: dict[str, Criterion] = {}
-        for number, criterion in enumerate(self.criteria, 1):
-            if criterion.name in before:
+        counts = Counter(name for own in self.criteria for name in _names(own))
+        for name, n in counts.items():
+            if n > 1:
                 raise ValueError(
-                    f"criterion {number}: {criterion.name!r} comes twice; leave one out"
+                    f"{n} criteria go by {name!r}; call one otherwise, or leave it out"
                 )
-            for gate, least in (criterion.above or {}).items():
-                if gate not in before or least >= before[gate].highest:
-                    remedy = "name one before it, and less than its highest"
-                    raise ValueError(
-                        f"criterion {number}: `above` says {gate}: {least}; {remedy}"
-                    )
-            before[criterion.name] = criterion
-        for name, criterion in self.by_name.items():
-            for other in self.criteria:
-                if other is not criterion and name in (
-                    other.title.casefold(),
-                    other.japanese.casefold(),
-                ):
-                    raise ValueError(
-                        f"{criterion.name} and {other.name} both go by {name!r}; call one otherwise"
-                    )
 
     @cached_property
     def by_name(self) -> dict[str, Criterion]:
-        """Criteria by the names that they go by in a file, in small letters: name, title and Japanese."""
-        by_name: dict[str, Criterion] = {}
-        for criterion in self.criteria:
-            by_name |= dict.fromkeys(
-                (criterion.title.casefold(), criterion.japanese.casefold()), criterion
-            )
-        by_name |= {criterion.name: criterion for criterion in self.criteria}
-        by_name.pop("", None)
-        return by_name
-
-    def criterion(self, name: str) -> Criterion | None:
-        """The criterion that goes by a name; None if there is none.
+        """Criteria by the names that they go by in a file, in small letters: name, title and Japanese.
 
         >>> rubric = load_rubric("pbig")
-        >>> rubric.criterion("革新性").name, rubric.criterion("innovativeness").scores, rubric.criterion("beauty")
-        ('innovativeness', (1, 2, 3, 4, 5), None)
+        >>> rubric.by_name["革新性"].name, rubric.by_name["innovativeness"].scores
+        ('innovativeness', (1, 2, 3, 4, 5))
         """
-        return self.by_name.get(name.strip().casefold())
+        return {name: own for own in self.criteria for name in _names(own)}
+
+
+def _names(criterion: Criterion) -> set[str]:
+    known = criterion.name, criterion.title, criterion.japanese
+    return {name.casefold() for name in known if name}
 
 
 def load_rubric(source: str | Path) -> RatingRubric:
@@ -76,28 +55,19 @@ def load_rubric(source: str | Path) -> RatingRubric:
     >>> [criterion.name for criterion in load_rubric("jcq").criteria]
     ['fluency', 'flexibility', 'originality', 'elaboration']
     """
-    ours, path = files("sozo.suite.rubrics").iterdir(), Path(source)
-    known = {
-        file.name.removesuffix(".yaml"): file
-        for file in ours
-        if file.name.endswith(".yaml")
-    }
+    path, ours = Path(source), files("sozo.suite.rubrics").joinpath(f"{source}.yaml")
     try:
-        content = parse_yaml(known.get(str(source), path).read_text("utf-8"))
+        content = parse_yaml((ours if ours.is_file() else path).read_text("utf-8"))
     except OSError as error:
-        names = hint(str(source), known, f"; {', '.join(sorted(known))} exist")
         raise UserError(
-            f"rubric {source}: cannot be read ({error.strerror}); give a name or a YAML file{names}"
+            f"rubric {source}: cannot be read ({error.strerror}); give a name of suite/rubrics, or a YAML file"
         ) from error
     except ValueError as error:
         raise UserError(
             f"{path}: not YAML ({error}); write a rubric as suite/rubrics/jcq.yaml does"
         ) from error
     if isinstance(content, dict):
-        content |= {
-            "name": content.get("name") or path.stem,
-            "title": content.get("title") or "",
-        }
+        content["name"] = content.get("name") or path.stem
         rows = content.get("criteria")
         for row in rows if isinstance(rows, list) else ():
             if isinstance(row, dict) and not row.get("title"):

@@ -1,50 +1,34 @@
 """What `sozo agreement` does with rated answers: how far their raters agree (Tables 1 and 2 of PBIG-DATA), as a page."""
 
-import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import brief
 from sozo.data.markdown import bullets, plain
-from sozo.data.settings import hint
-from sozo.data.sheet import KINDS
-from sozo.eval.evaluated import find_evaluated, named
 from sozo.scoring.measure import DIFFERENCE, Estimate, Measure
-from sozo.scoring.numbers import SHARE, n_of
+from sozo.scoring.numbers import SHARE
+from sozo.scoring.statistics.reliability import icc
 from sozo.scoring.table import Cell
-from sozo.studies.agreement.raters import (
-    AGAIN,
-    PEOPLE,
-    WORDINGS,
-    Judges,
-    apart,
-    by_domain,
-    compared,
-    habits,
-    out_of_stage,
-    records,
-)
+from sozo.studies.correlate.people import with_people
 from sozo.studies.pages import PageFolder, PageRow, PageRun, page_table
-from sozo.studies.rater_agreement import LEVELS
+from sozo.studies.rater_agreement import LEVELS, krippendorff_alpha
 from sozo.studies.rating.rated import rated_parts
-from sozo.studies.ratings import (
-    UNIT,
-    about_runs,
-    rated_runs,
-    read_ratings,
-    runs_of,
-)
+from sozo.studies.ratings import UNIT, Judges, is_file, read_places, records
 from sozo.studies.rubric import RatingRubric, load_rubric
 
 VALUES = "agreement.json"
-MOST_SCORES = 50  # on a scale: pairs of scores are counted item by item
-_SHOWN = 20  # of a list, the rest is in agreement.json
 _READ = 5  # answers on which raters differ
+PEOPLE, AGAIN, WORDINGS = "people", "the same judge again", "one judge in other words"
+JUDGES, TWO = "judges", "each two"
+_PAIR = ["spearman", "exact", "difference", "apart"]
 ALPHA = Measure("alpha", 2)
 _ABOUT = """\
 - *Alpha* is Krippendorff's ({level}): 1 is full agreement, 0 what scores dealt at random have, below 0 systematic
@@ -56,17 +40,15 @@ Cite it where scores are averaged.
 Cite it for a judge of whom only the order counts.
 
 *Second - first* is the difference of two means on the answers that both scored; between two wordings of one judge it
-means something only beside *Asked again*, by how far a wording's mean moved when it was asked again. *Above own median*
-is the Jaccard index of the answers that each of two people rates above the median of all their scores, beside what random
-sets as large would have. Of people alpha needs {least} answers, and so do two of them. agreement.json has all four levels.
-Raters that agree can all be wrong. People beside a judge, and a judge that was asked again, count with their means.
+means something only beside *Asked again*, by how far a wording's mean moved when it was asked again. Of people alpha
+needs {least} answers, and so do two of them. agreement.json has all four levels. Raters that agree can all be wrong.
+People beside a judge, and a judge that was asked again, count with their means.
 """
 
 
 def agree_raters(
     places: Sequence[str],
     output: Path,
-    *,
     task: str | None = None,
     rubric: str | None = None,
     key: Path | None = None,
@@ -76,113 +58,36 @@ def agree_raters(
     """Agreement of people whose ratings are files among the `places`, and of judges whose runs are folders among them.
 
     `rubric` is the name or the file of what people rated by. The folder `output` gets `agreement.md` and
-    `agreement.json`, which holds all levels, every pair and every score out of stage.
+    `agreement.json`, which holds all levels, and every pair.
     """
-    check_level(level)
     scale = load_rubric(rubric) if rubric else None
-    ratings, judges = read_places(places, task, scale, key)
-    for criterion, n in ratings.groupby("criterion").score.nunique().items():
-        if n > MOST_SCORES:
-            raise UserError(
-                f"{places[0]}: {criterion} has {n} different scores; round them to {MOST_SCORES} or fewer"
-            )
+    ratings, judges = read_places(places, task, rubric=scale, key=key, judgings=True)
+    left_out, for_paper = ratings.attrs.get("left_out"), with_people(ratings, judges)
+    ratings = ratings.dropna(subset="score")
+    if judges:  # kinds of items are no domains
+        ratings = ratings.assign(domain="")
     if not ratings.duplicated([*UNIT, "criterion"]).any():
         raise UserError(
             f"{', '.join(places)}: no answer was rated twice; give several raters or judgings of the same answers"
         )
-    settings = {
-        "task": "agreement of raters",
-        "ratings_sha256": hashlib.sha256(ratings.to_csv().encode()).hexdigest(),
-        "judges": judges,
-        "rubric": scale and [asdict(criterion) for criterion in scale.criteria],
-        "level": level,
-        "least": least,
-    }
-    folder = PageFolder(output, settings, "agreement", [VALUES])
+    facts = {"level": level, "least": least}
+    settings = {"judges": judges, "rubric": scale and asdict(scale), **facts}
+    folder = PageFolder(output, settings, "agreement", ratings.to_csv())
     if finished := folder.finished():
         return finished
-    folder.start({}, {"places": list(places)})
-    found = compared(ratings, judges, scale, level, least)
-    violations = out_of_stage(ratings, scale) if scale else None
-    values: dict[str, Any] = {
-        "level": level,
-        "least": least,
-        "scores": len(ratings),
-        "cells": found,
-        "out_of_stage": None if violations is None else records(violations),
-        "raters": records(habits(ratings)),
-        "apart": records(apart(ratings)),
-    }
-    folder.add(VALUES, values)
-    parts = ["# How far raters agree\n", "## What was rated\n"]
-    parts.append(page_table([_counts(*part) for part in by_domain(ratings).items()]))
-    parts += [_ABOUT.format(level=level, least=least), *_sets(found, level)]
-    if violations is not None and scale:
-        parts += ["## Stages\n", *_stages(violations, len(ratings))]
-        rated = {*ratings.criterion}
-        unrated = [c.name for c in scale.criteria if c.name not in rated]
-        parts += [f"Nobody rated {', '.join(unrated)}.\n"] if unrated else []
-    parts += ["## Where raters differ most\n", bullets(_apart(ratings))]
-    raters = [
-        {
-            name.capitalize(): Cell(v, ALPHA) if isinstance(v, float) else v
-            for name, v in row.items()
-        }
-        for row in values["raters"]
+    folder.start({}, {})
+    found, most = compared(ratings, judges, scale, least), apart(ratings)
+    values = {"scores": len(ratings), "cells": found, "compared": for_paper}
+    folder.add(VALUES, facts | values | {"apart": records(most)})
+    parts = [
+        "# How far raters agree\n",
+        bullets(left_out or ()),
+        _ABOUT.format(**facts),
     ]
-    parts += ["## Raters\n", page_table(raters)]
+    parts += [*_sets(found, level), "## Where raters differ most\n"]
+    parts.append(bullets(_read(row, ratings) for row in most.head(_READ).itertuples()))
     parts += rated_parts([Path(place) for place in places if is_file(place)], key)
-    return folder.publish("\n".join(parts), {"level": level, "cells": len(found)})
-
-
-def check_level(level: str) -> None:
-    """Raise UserError if there is no such level of measurement."""
-    if level not in LEVELS:
-        raise UserError(
-            f"--level must be one of {', '.join(LEVELS)}, not {level}{hint(level, LEVELS)}"
-        )
-
-
-def read_places(
-    places: Sequence[str],
-    task: str | None,
-    rubric: RatingRubric | None,
-    key: Path | None,
-) -> tuple[pd.DataFrame, Judges]:
-    """The ratings of files, and of runs in folders (DIR, NAME=DIR) what judges gave, each judging called by its place."""
-    files = [Path(place) for place in places if is_file(place)]
-    folders = [place for place in places if not is_file(place)]
-    people = read_ratings(files, rubric, key) if files else pd.DataFrame()
-    tables, judges = list[pd.DataFrame](), dict[str, Any]()
-    for place in folders:
-        name, path = named(place)
-        rated, own = rated_runs(runs_of(find_evaluated([path]), task))
-        called = dict.fromkeys(own, name or place)
-        if len(own) > 1 or len(folders) == 1:
-            called = {judge: f"{name} {judge}" if name else judge for judge in own}
-        if twice := judges.keys() & called.values():
-            raise UserError(
-                f"{twice.pop()} comes twice; name each folder once: NAME=DIR"
-            )
-        judges |= {called[judge]: settings for judge, settings in own.items()}
-        tables.append(rated.assign(rater=rated.rater.map(called), domain=""))
-    if not tables:
-        return people, judges
-    judged = pd.concat(tables, ignore_index=True).dropna(subset="score")
-    other = judged[judged.text != judged.groupby(UNIT).text.transform("first")]
-    for row in other.itertuples():
-        raise UserError(
-            f"{row.where}: the answer {row.answer} of {row.system} has another text than before; give the same answers"
-        )
-    if files:
-        people = about_runs(people, judged)[0].assign(domain="")
-    return pd.concat([people, judged], ignore_index=True), judges
-
-
-def is_file(place: str) -> bool:
-    """Whether a place is a file of ratings, and no folder of runs."""
-    path = Path(place)
-    return path.is_file() or path.suffix.lower() in (*KINDS, ".jsonl")
+    return folder.publish("\n".join(parts), facts | {"cells": len(found)})
 
 
 def _sets(found: Sequence[Mapping[str, Any]], level: str) -> Iterator[str]:
@@ -191,42 +96,37 @@ def _sets(found: Sequence[Mapping[str, Any]], level: str) -> Iterator[str]:
     again: dict[str, float] = {}
     quoted = []
     for row in found:
-        criterion, what, between = row["criterion"], row["what"], row["between"]
-        known, pairs = row["alphas"][level], row["pairs"]
-        gap, without = pairs["difference"], row["without"]
-        ends = known["alpha"], known["low"], known["high"]
-        icc = [row["icc"][end] for end in ("value", "low", "high")]
+        what, between, known = row["what"], row["between"], row["alphas"][level]
+        criterion, pairs, two = row["criterion"], row["pairs"], len(between) == 2
+        alpha, single = (
+            Cell(Estimate(own[name], own["low"], own["high"]), ALPHA)
+            for own, name in ((known, "alpha"), (row["icc"], "value"))
+        )
         shown: dict[str, Any] = {
-            "Criterion": criterion + (f" without {without}" if without else ""),
+            "Criterion": criterion,
             "Domain": row["domain"] or None,
-            "Raters": ", ".join(between) if len(between) == 2 else len(between),
-            "Alpha": Cell(Estimate(*ends), ALPHA),
-            "ICC": Cell(Estimate(*icc), ALPHA),
+            "Raters": ", ".join(between) if two else len(between),
+            "Alpha": alpha,
+            "ICC": single,
             "Spearman": Cell(pairs["spearman"], ALPHA),
             "Same score": Cell(pairs["exact"], SHARE),
-            "At most 1 apart": Cell(pairs["within_one"], SHARE),
             "Answers": known["units"],
             "Scores": known["scores"],
             "Why not": known["reason"] or "",
         }
-        if what == PEOPLE or what.endswith("judge"):
-            who = (
-                f"{known['raters']} {what}" if what == PEOPLE else " and ".join(between)
-            )
-            numbers = f"alpha ({level}) = {shown['Alpha'].line}, ICC(2,1) = {shown['ICC'].line}"
-            name = f"{shown['Criterion']} {row['domain']}".strip()
-            quoted.append(
-                f"{plain(f'{name}: {who}')}, {known['units']} answers, {numbers}."
-            )
-        if len(between) == 2:
-            shown["Second - first"] = Cell(gap, ALPHA, DIFFERENCE)
-        elif what == PEOPLE:
-            shown["Above own median"] = Cell(pairs["jaccard"], ALPHA)
-            shown["By chance"] = Cell(pairs["by_chance"], ALPHA)
+        if two:
+            shown["Second - first"] = Cell(pairs["difference"], ALPHA, DIFFERENCE)
         if what == AGAIN:
             again[criterion] = max(pairs["apart"] or 0, again.get(criterion, 0))
         if what == WORDINGS:
             shown["Asked again"] = Cell(again.get(criterion), ALPHA)
+        if what.startswith(PEOPLE):
+            who = " and ".join(between) if what != PEOPLE else f"{len(between)} people"
+            name = f"{criterion} {row['domain']}".strip()
+            cited = f", ICC(2,1) = {single.line}" if single.value is not None else ""
+            quoted.append(
+                f"{plain(f'{name}: {who}')}, {known['units']} answers, alpha ({level}) = {alpha.line}{cited}."
+            )
         title = what if what not in (AGAIN, WORDINGS) else f"{what}: {between[0]}"
         tables.setdefault(title, []).append(shown)
     yield "To cite:\n\n" + bullets(quoted) if quoted else ""
@@ -236,41 +136,114 @@ def _sets(found: Sequence[Mapping[str, Any]], level: str) -> Iterator[str]:
         yield from (f"## {plain(title[:1].upper() + title[1:])}\n", page_table(filled))
 
 
-def _counts(domain: str, ratings: pd.DataFrame) -> PageRow:
-    answers = len(ratings.drop_duplicates(UNIT))
+def _read(answer: Any, ratings: pd.DataFrame) -> str:
+    """An answer to be read, with what every rater gave."""
+    of = (ratings[UNIT] == [getattr(answer, name) for name in UNIT]).all(axis=1)
+    own = ratings[of]
+    scores = "; ".join(
+        f"{criterion}: "
+        + ", ".join(f"{row.rater} {row.score:g}" for row in part.itertuples())
+        for criterion, part in own.groupby("criterion", sort=False)
+    )
+    name = " ".join(filter(None, (answer.system, answer.item, answer.answer)))
+    return plain(f"{name} ({scores}) {brief(' '.join(own.text.max().split()), 300)}")
+
+
+def compared(
+    ratings: pd.DataFrame,
+    judges: Judges,
+    rubric: RatingRubric | None,
+    least: int,
+) -> list[dict[str, Any]]:
+    """How far each of the `sets_of` raters agrees, by criterion and domain: what `agreement` says of it.
+
+    Alpha of people needs `least` answers that two rated. Each two raters are compared over all domains together.
+    """
+    rated = ratings.criterion.unique()
+    names = [c.name for c in rubric.criteria if c.name in rated] if rubric else rated
+    found, parts = [], dict([*ratings.groupby("domain", sort=False)])
+    if len(parts) > 1:
+        parts["all"] = ratings
+    for name, (domain, part) in product(names, parts.items()):
+        own = part[part.criterion == name]
+        wide = own.pivot(index=UNIT, columns="rater", values="score")
+        for what, scores in sets_of(wide[own.rater.unique()], judges):
+            if what != TWO or domain == [*parts][-1]:
+                facts = {"what": what, "between": [*scores]}
+                facts |= {"criterion": name, "domain": domain}
+                most = least if what == PEOPLE else 1
+                found.append(facts | agreement(scores, most))
+    return found
+
+
+def sets_of(scores: pd.DataFrame, judges: Judges) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Who is compared with whom, of raters with a column of `scores` each: all people, one judge's judgings, and so on.
+
+    Judgings are one judge's if they share model, prompt and settings but for the seed. Beside others a judge that was
+    asked again has the mean of its scores, and people together have theirs.
+    """
+    people = scores[[rater for rater in scores if rater not in judges]]
+    if people.shape[1] > 1:
+        yield PEOPLE, people
+    judgings, wordings = dict[str, list[str]](), dict[str, list[str]]()
+    for rater in scores.columns.difference(people.columns, sort=False):
+        judgings.setdefault(json.dumps(judges[rater]), []).append(rater)
+    means = people.copy()
+    for own in judgings.values():
+        name, judge = own[0], judges[own[0]]
+        if len(own) > 1:
+            yield AGAIN, scores[own]
+            name = f"{judge.get('model')} ({judge.get('prompt')})"
+        means[name] = scores[own].mean(axis="columns")
+        wordings.setdefault(json.dumps({**judge, "prompt": ""}), []).append(name)
+    others = [*means][people.shape[1] :]
+    for names in wordings.values():
+        if len(names) > 1:
+            yield WORDINGS, means[names]
+    if len(others) > 1 and len(wordings) > 1:
+        yield JUDGES, means[others]
+    together = means.assign(**{PEOPLE: people.mean(axis="columns")})
+    for name in others if not people.empty else ():
+        yield f"{PEOPLE} | judge", together[[PEOPLE, name]]
+    for a, b in combinations(means, 2) if means.shape[1] > 2 else ():
+        yield TWO, means[[a, b]]
+
+
+def agreement(scores: pd.DataFrame, least: int) -> dict[str, Any]:
+    """Agreement of raters, the columns of `scores`, on its rows, NaN where a rater gave none.
+
+    Alpha needs `least` rows that two rated, and so does each pair of raters; in `pairs` are means over these. ICC(2,1)
+    is over the rows that all rated.
+    """
+    from scipy.stats import spearmanr
+
+    pairs = []
+    for both in map(list, combinations(scores, 2)):
+        a, b = scores[both].dropna().to_numpy(float).T
+        if len(a) >= least:
+            gap = b - a
+            one_score = not np.ptp(a) or not np.ptp(b)
+            pairs.append(
+                {
+                    "spearman": None if one_score else spearmanr(a, b).statistic,
+                    "exact": (np.abs(gap) <= 1e-9).mean(),
+                    # Which of several would be the second?
+                    "difference": gap.mean() if len(scores.columns) == 2 else None,
+                    "apart": abs(gap.mean()),
+                }
+            )
+    means = pd.DataFrame(pairs, columns=_PAIR, dtype=float).mean()
+    matrix = scores.to_numpy(float).T
+    alphas = {name: krippendorff_alpha(matrix, name, least) for name in LEVELS}
     return {
-        "Domain": domain or None,
-        "Raters": ratings.rater.nunique(),
-        "Patents": ratings.patent[ratings.patent != ""].nunique() or None,
-        "Answers": answers,
-        "Scores": len(ratings),
-        "Scores per answer": Cell(len(ratings) / answers, Measure("each", 1)),
+        "alphas": {name: asdict(alpha) for name, alpha in alphas.items()},
+        "icc": icc(scores.dropna()).to_json(),
+        "pairs": {"pairs": len(pairs)} | records(means.to_frame().T)[0],
     }
 
 
-def _stages(violations: pd.DataFrame, scores: int) -> Iterator[str]:
-    if violations.empty:
-        yield "Every score keeps to the rubric's stages and groups.\n"
-        return
-    yield f"{n_of(len(violations), scores)} scores do not keep to the rubric's stages or groups. All count above.\n"
-    counts = violations.value_counts(["criterion", "why"], sort=False)
-    names = ("Criterion", "Why")
-    yield page_table(
-        [dict(zip(names, key, strict=True), Scores=n) for key, n in counts.items()]
-    )
-    yield "Each of them is in agreement.json.\n"
-
-
-def _apart(ratings: pd.DataFrame) -> Iterator[str]:
-    """The answers to read, each with what every rater gave."""
-    for answer in apart(ratings).head(_READ).itertuples():
-        of = (ratings[UNIT] == [getattr(answer, name) for name in UNIT]).all(axis=1)
-        own = ratings[of]
-        scores = "; ".join(
-            f"{criterion}: "
-            + ", ".join(f"{row.rater} {row.score:g}" for row in part.itertuples())
-            for criterion, part in own.groupby("criterion", sort=False)
-        )
-        name = " ".join(filter(None, (answer.system, answer.item, answer.answer)))
-        text = brief(" ".join(own.text.max().split()), 300)
-        yield plain(f"{name} ({scores}) {text}")
+def apart(ratings: pd.DataFrame) -> pd.DataFrame:
+    """The answers with the range of their raters' scores, its mean over criteria, those first on which it is largest."""
+    ranges = ratings.groupby([*UNIT, "criterion"], sort=False).score.agg(np.ptp)
+    means = ranges.groupby(UNIT, sort=False).mean().rename("range")
+    return means[means > 0].sort_values(ascending=False, kind="stable").reset_index()

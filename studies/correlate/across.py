@@ -1,20 +1,23 @@
 """Correlations between tasks across models: Tables 9 and 10 (paper, sections 4.3.2 to 4.3.4), and all other pairs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
-from sozo.data.published import CORRELATIONS
+import numpy as np
+
+from sozo.data.published import CORRELATIONS, correlations
 from sozo.eval.evaluated import Evaluated
 from sozo.scoring.measure import Measure
-from sozo.studies.correlate.people import ALL_TASKS, completed
-from sozo.studies.correlation import check_alike, correlate_models
+from sozo.scoring.statistics import holm
+from sozo.studies.correlation import check_alike, pearson
 from sozo.tasks import task_types
 from sozo.tasks.task import Task
 
+ALL_TASKS = "All"
 ENOUGH = 3  # models, for a correlation
-Means = Mapping[str, Mapping[tuple[str, str], float | None]]  # of a task, by model
+Cells = list[dict[str, Any]]
 
 
 def grid_of(task: type[Task]) -> dict[tuple[str, str], Measure]:
@@ -35,71 +38,23 @@ def grid_of(task: type[Task]) -> dict[tuple[str, str], Measure]:
     return grid
 
 
-def correlated_tasks(models: Sequence[Evaluated]) -> list[type[Task]]:
-    """The tasks of the papers' correlations and those that any model has a run of; tasks with a grid first."""
-    published = {name for pair in CORRELATIONS for name in pair}
-    tasks = [
-        t
-        for t in task_types().values()
-        if t.name in published or any(model.run(t.name) for model in models)
-    ]
-    return sorted(tasks, key=lambda task: not grid_of(task))
-
-
-def task_means(task: type[Task], models: Sequence[Evaluated]) -> Means:
-    """The means of a task's cells, of models with a run of it; UserError where these are on different scales."""
-    runs = {model.name: run for model in models if (run := model.run(task.name))}
-    remedy = "score one of them again as the other, or leave it out"
-    check_alike(task.name.upper(), [*runs.items()], remedy)
-    grid = grid_of(task) or {("", ""): task.measures[0]}
-    return {
-        name: {cell: run.estimate(measure).value for cell, measure in grid.items()}
-        for name, run in runs.items()
-    }
-
-
-def model_scores(model: Evaluated, means: Mapping[str, Means]) -> dict[str, Any]:
-    """A model's score in each task with n of N, None without a run, and the means of the cells of tasks with a grid."""
-    values: dict[str, Any] = {"model": model.name}
-    for task in means:
-        values[task], run = None, model.run(task)
-        if run and not grid_of(task_types()[task]):
-            known = run.metrics["measures"][run.main.name]
-            values[task] = {name: known[name] for name in ("value", "n", "of")}
-        elif run:  # its own n is of answers, and here models are compared over items
-            n = sum(value is not None for value in run.by_item(run.main).values())
-            value = run.estimate(run.main).value
-            values[task] = {"value": value, "n": n, "of": len(run.prompts)}
-    for task in means:
-        if grid_of(task_types()[task]):
-            values[f"{task}_cells"] = [
-                {"task": kind, "criterion": name, "mean": mean}
-                for (kind, name), mean in means[task].get(model.name, {}).items()
-            ]
-    return values
-
-
-def scales(tasks: Sequence[type[Task]], models: Sequence[Evaluated]) -> list[str]:
-    """What the scores of runs that are alike rest on, a sentence for each task, to stand beside them."""
-    sentences = []
-    for task in tasks:
-        run = next((run for model in models if (run := model.run(task.name))), None)
-        if run:
-            scale = run.scale | run.scale.get("judge", {})
-            named = [f"{k} {v}" for k, v in scale.items() if isinstance(v, str)]
-            said = *run.other_items(), *(one for one in named if "sha256" not in one)
-            sentences.append(f"{task.name.upper()}: {', '.join(said)}.")
-    return sentences
-
-
-def across_models(
-    means: Mapping[str, Means], families: Mapping[str, str] | None = None
-) -> list[dict[str, Any]]:
+def across_models(models: Sequence[Evaluated]) -> list[dict[str, Any]]:
     """Every pair of tasks that the papers correlate or that a model has both of, with what the models allow.
 
-    `means` are of tasks in the order of `correlated_tasks`. A model counts where it has both, so random nouns do not.
-    `families` are those of the models, if they are known. A pair of too few models has no cells.
+    Tasks with a grid stand first. A model counts where it has both, so random nouns do not. A pair of too few models has
+    no cells. UserError where scores are on different scales.
     """
+    wanted = {*chain(*CORRELATIONS), *(task for m in models for task, _ in m.runs)}
+    tasks = [task for name, task in task_types().items() if name in wanted]
+    means = dict[str, dict[str, dict[tuple[str, str], float | None]]]()
+    for task in sorted(tasks, key=lambda task: not grid_of(task)):
+        runs = {model.name: run for model in models if (run := model.run(task.name))}
+        check_alike(task.name.upper(), [*runs.items()])
+        cells = grid_of(task) or {("", ""): task.measures[0]}
+        means[task.name] = {
+            name: {cell: run.estimate(measure).value for cell, measure in cells.items()}
+            for name, run in runs.items()
+        }
     pairs = []
     for first, second in combinations(means, 2):
         ours, theirs = means[first], means[second]
@@ -107,19 +62,31 @@ def across_models(
         table = CORRELATIONS.get((first, second))
         if table is None and not both:
             continue
+        found: Cells = []
+        for cell in ours[both[0]] if len(both) >= ENOUGH else ():
+            rows = [
+                (ours[model][cell], [*theirs[model].values()][-1]) for model in both
+            ]
+            rows = [(x, y) for x, y in rows if y is not None]
+            known = np.array([row for row in rows if row[0] is not None], float)
+            (x, y), (kind, criterion) = known.reshape(-1, 2).T, cell
+            r = asdict(pearson(x, y, "models"))
+            found.append({"task": kind, "criterion": criterion, "of": len(rows), **r})
         title = f"{first.upper()} and {second.upper()}"
-        key = table.lower().replace(" ", "_") if table else f"{first}_{second}"
+        key = (table or f"{first}_{second}").lower().replace(" ", "_")
         pair = {"title": title, "table": table, "key": key, "models": len(both)}
-        cells = []
-        score = {model: [*theirs[model].values()][-1] for model in both}
-        known = sum(value is not None for value in score.values())
-        for kind, criterion in grid_of(task_types()[first]) or [("", "")]:
-            column = {model: ours[model][kind, criterion] for model in both}
-            found = correlate_models(column, score, families)
-            names = {"task": kind, "criterion": criterion, "of": known}
-            cells.append(names | asdict(found))
-        enough = len(both) >= ENOUGH
-        pairs.append(
-            pair | {"cells": completed(cells, first, second) if enough else None}
-        )
+        pairs.append(pair | {"cells": completed(found, first, second) or None})
     return pairs
+
+
+def completed(cells: Cells, first: str = "", second: str = "") -> Cells:
+    """The cells with their p-values corrected together, and the paper's r of two tasks, or of a task and people."""
+    paper = {
+        (row.get("task", "").lower(), row.get("criterion", "")): float(row["pearson"])
+        for row in correlations(first, second)
+    }
+    corrected = holm([cell["p"] for cell in cells])
+    for cell, p_holm in zip(cells, corrected, strict=True):
+        known = paper.get((cell["task"].lower(), cell["criterion"]))
+        cell |= {"p_holm": p_holm, "paper": known}
+    return cells

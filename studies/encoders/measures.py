@@ -11,7 +11,7 @@ from sozo.data.jumandic import categories, domains
 from sozo.scoring.distance import mean_pairwise_distance, paired_distance
 from sozo.scoring.embeddings import Encoder, WordVectors
 from sozo.scoring.embeddings.derived import random_lists
-from sozo.studies.correlation import pearson
+from sozo.studies.correlation import r_of
 
 PAIRS = 1_000_000
 _CHUNK = 1 << 15
@@ -154,7 +154,7 @@ def measure_encoders(
                 mean=float(own.mean()),
                 std=float(own.std(ddof=1)),
                 common_direction=common_direction_share(vectors, random),
-                r={name: pearson(own, theirs).r for name, theirs in scores.items()},
+                r={name: r_of(own, theirs) for name, theirs in scores.items()},
             )
         )
     return measured, {

@@ -1,1 +1,1 @@
-"""A judge for each expert: does it agree better with an expert whose own scores it has seen?"""
+"""Judges that stand for experts who rated ideas: Figures 1 and 3 of PBIG-DATA."""

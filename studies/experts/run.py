@@ -1,175 +1,168 @@
-"""What `sozo agreement --experts` does, without the command line."""
+"""What `sozo agreement --experts` does: how well a judge predicts each expert (Figure 1 of PBIG-DATA), as a page."""
 
-import hashlib
-import json
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import multimode
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from sozo.data.errors import UserError
-from sozo.data.jsonl import write_objects
-from sozo.models.judges import make_judge
-from sozo.scoring.embeddings import WordVectors, make_encoder
-from sozo.scoring.endpoint.profile import read_profile
-from sozo.scoring.judges.protocol import Judge, JudgeSettings
-from sozo.studies.agreement.run import check_level
-from sozo.studies.experts.analysis import analyse
-from sozo.studies.experts.asks import Predictions, ask_for_all, predict
-from sozo.studies.experts.histories import HISTORIES, Plan, conditions_of
-from sozo.studies.experts.page import alpha_figure, experts_page, reasons_figure
-from sozo.studies.experts.rated import read_rated
-from sozo.studies.experts.reasons import reasons_of
-from sozo.studies.experts.settings import ExpertSettings
-from sozo.studies.pages import PageFolder, PageRun
-from sozo.studies.rubric import load_rubric
-from sozo.suite.pbig.ideas import trial_file
-from sozo.suite.rubrics.criterion import criterion_rubric
+from sozo.eval.report.svg import series, svg
+from sozo.scoring.measure import Estimate, Measure
+from sozo.scoring.statistics.means import mean_interval
+from sozo.scoring.table import Cell
+from sozo.studies.pages import PageFolder, PageRun, page_table, standalone
+from sozo.studies.rater_agreement import (
+    coincidences,
+    disagreement,
+    jackknife_interval,
+    krippendorff_alpha,
+)
+from sozo.studies.ratings import read_rows
 
-VALUES, CURVES, REASONS = "experts.json", "alpha-by-shots.svg", "reasons.svg"
-SHOTS = (1, 2, 5, 10)
-PREDICTIONS, LEDGER = "predictions.jsonl", "judgements.jsonl"
+VALUES, CURVES = "experts.json", "alpha-by-shots.svg"
+FEWEST_EXPERTS = 5  # for an interval
+MIN_CONFIDENCE = 80
+_ALPHA = Measure("alpha", 2)
+_ABOUT = f"""\
+Krippendorff's alpha ({{level}}) between an expert's scores and a judge's predictions of them. *Within*: alpha for each
+expert, then the mean, with Student's interval over experts. *Pooled*: all experts' ratings at once, with a jackknife
+over experts; a prediction that only knows how strict each expert is has agreement there that is no agreement about
+ideas. The paper does not say which of the two it prints. Votes below a confidence of {MIN_CONFIDENCE} do not count. A
+prediction is the score that most of the others give; where two do, there is none, of which the paper says nothing.
 
-
-def plan_of(
-    files: tuple[Sequence[Path], Path | None, Path | None],
-    trial: bool,
-    rubric: str | None,
-    history: Sequence[str] | None,
-    shots: Sequence[int] | None,
-    settings: ExpertSettings,
-) -> Plan:
-    """What is predicted of files of ratings, of the ideas and of their patents, or of the trial's."""
-    check_level(settings.level)
-    if trial == any(files) or not (trial or all(files)):
-        raise UserError(
-            "--experts needs files of ratings, --ideas and --patents, or --trial alone"
-        )
-    names = ("ratings.csv", "ideas.jsonl", "technologies.jsonl")
-    ratings, ideas, patents = files
-    if trial:
-        first, ideas, patents = (Path(trial_file(name)) for name in names)
-        ratings = [first]
-    assert ideas
-    assert patents
-    scale = load_rubric(rubric or "pbig")
-    conditions = conditions_of(history or HISTORIES, shots or SHOTS)
-    rated = read_rated(ratings, ideas, patents, scale)
-    return Plan(rated, scale, conditions, settings.max_ratings)
-
-
-def seeded_judges(
-    settings: JudgeSettings, seeds: int, temperature: float
-) -> list[Judge]:
-    """A judge for each seed; what an endpoint's profile says of temperature and body holds before this."""
-    if seeds < 1:
-        raise UserError(f"--judge-seeds must be 1 or more, not {seeds}")
-    if settings.judge_backend != "openai":
-        if seeds > 1:
-            raise UserError(
-                f"a judge by {settings.judge_backend} decodes greedily, all votes alike; --judge-seeds 1"
-            )
-        return [make_judge(settings)]
-    profile = read_profile(settings.judge_endpoint)
-    judges = []
-    for seed in range(seeds):
-        values = {
-            name: value for name, value in asdict(profile).items() if value is not None
-        }
-        if (
-            profile.temperature != "none"
-        ):  # a model that knows none knows no seed either
-            body = {"top_p": 0.8, "seed": seed, **(profile.extra_body or {})}
-            values |= {
-                "temperature": values.get("temperature", temperature),
-                "extra_body": body,
-            }
-        elif seeds > 1:
-            raise UserError(
-                "an endpoint with `temperature: none` gives all votes alike; --judge-seeds 1"
-            )
-        judges.append(make_judge(replace(settings, judge_endpoint=json.dumps(values))))
-    return judges
+![Figure 1]({CURVES})
+"""
 
 
 def judge_experts(
-    plan: Plan,
-    judges: Sequence[Judge],
-    output: Path,
-    judging: JudgeSettings,
-    settings: ExpertSettings,
+    paths: Sequence[Path], output: Path, level: str = "ordinal", least: int = 10
 ) -> PageRun:
-    """Have every rating of a plan predicted under every condition, one vote of each of `judges`, and say how well.
+    """Say how well a judge predicts experts' scores; the folder `output` gets the page, `experts.json` and Figure 1.
 
-    The folder `output` gets the page, `experts.json`, `predictions.jsonl`, the figure, and the ledger with every
-    verdict the moment it arrives: the same command asks only what is missing, and counts again for nothing.
+    A line of the files (JSONL) is a rating and what a judge predicted of it under a condition: `condition` (zero, diff 5,
+    same 5), `criterion`, `item`, `rater`, `score`, and `votes`, a list of `score` and `confidence`, or null for a reply that
+    could not be read.
     """
-    content = json.dumps([asdict(rating) for rating in plan.ratings]).encode()
-    config = {
-        "task": "experts",
-        "ratings_sha256": hashlib.sha256(content).hexdigest(),
-        "predicted": len(plan.targets),
-        "conditions": [condition.name for condition in plan.conditions],
-        "prompts": [criterion_rubric(criterion).name for criterion, _ in plan.parts],
-        "judge": {
-            "model": judges[0].name,
-            "parameters": [judge.parameters for judge in judges],
-        },
+    table = pd.DataFrame([row for path in paths for row in _rows(path)])
+    if table.empty:
+        raise UserError(f"{paths[0]}: holds no predictions; give a line for each")
+    how = {"level": level, "least": least}
+    folder = PageFolder(output, how, "experts", table.to_csv())
+    if finished := folder.finished():
+        return finished
+    folder.start({}, {})
+    rows, shown = list[dict[str, Any]](), []
+    for (criterion, name), own in table.groupby(["criterion", "condition"], sort=False):
+        known = own.dropna(subset="prediction")
+        both = alphas(known, level, least)
+        row = {"criterion": criterion, "name": name, **both}
+        rows.append(row | {"n": len(known), "of": len(own)})
+        shown.append(
+            {
+                "Criterion": criterion,
+                "Prediction": name,
+                **{f"Alpha {way}": _alpha(value) for way, value in both.items()},
+                "Experts": both["within"]["experts"],
+                "n of N": Cell(len(known), of=len(own)),
+            }
+        )
+    folder.add(VALUES, {"rows": rows, "level": level})
+    folder.add(CURVES, alpha_figure(rows))
+    about = f"# A judge for each expert\n\n{_ABOUT.format(level=level)}"
+    return folder.publish(f"{about}\n{page_table(shown)}", {"rows": len(rows)})
+
+
+def _rows(path: Path) -> Sequence[dict[str, Any]]:
+    needed, rows = ("condition", "criterion", "item", "rater", "score", "votes"), []
+    for where, row in read_rows(path, needed):
+        try:
+            own = {"score": float(row["score"]), "prediction": predict(row["votes"])}
+        except (KeyError, TypeError, ValueError):
+            raise UserError(
+                f"{where}: needs a number as score, and votes with a score and a confidence each"
+            ) from None
+        rows.append({name: row[name] for name in needed} | own)
+    return rows
+
+
+def predict(votes: Sequence[Mapping[str, Any] | None]) -> int | None:
+    """The score that most of the votes give that are sure enough; None without any, or where two scores have as many.
+
+    >>> sure = [{"score": score, "confidence": 90} for score in (2, 4, 4)]
+    >>> predict(sure), predict([*sure[:2], None, {"score": 4, "confidence": 70}])
+    (4, None)
+    """
+    sure = [vote for vote in votes if vote and vote["confidence"] >= MIN_CONFIDENCE]
+    best = multimode(vote["score"] for vote in sure)
+    return best[0] if len(best) == 1 else None
+
+
+def alphas(known: pd.DataFrame, level: str, least: int) -> dict[str, dict[str, Any]]:
+    """Alpha of experts' scores with predictions of them, within experts and pooled, with intervals over experts.
+
+    `known` has a row for each prediction: `rater`, `score` and `prediction`. Within is the mean of the alphas of experts
+    with `least` predictions or more. Intervals are for other experts, from five on.
+    """
+    by_expert = [
+        own[["score", "prediction"]].to_numpy(float).T
+        for _, own in known.groupby("rater", sort=False)
+    ]
+    each = [
+        alpha
+        for own in by_expert
+        if (alpha := krippendorff_alpha(own, level, least).alpha) is not None
+    ]
+    mean, low, high = mean_interval(each), None, None
+    ends = (mean.low, mean.high) if len(each) >= FEWEST_EXPERTS else (None, None)
+    every = known[["score", "prediction"]].to_numpy(float).T
+    pooled = krippendorff_alpha(every, level, least).alpha
+    if pooled is not None and len(by_expert) >= FEWEST_EXPERTS:
+        values = np.unique(every)
+        sums = np.stack([coincidences(own, values).sum(axis=0) for own in by_expert])
+        without = 1 - disagreement(sums.sum(axis=0) - sums, values, level)
+        low, high = jackknife_interval(pooled, without, 2.0)
+    names = ("alpha", "low", "high", "experts", "n")
+    within = mean.value, *ends, len(each), len(known)
+    whole = pooled, low, high, len(by_expert), len(known)
+    return {
+        "within": dict(zip(names, within, strict=True)),
+        "pooled": dict(zip(names, whole, strict=True)),
     }
-    folder = PageFolder(output, config, "experts", [LEDGER])
-    folder.reopen()
-    folder.start({}, {"judge": judges[0].describe()})
-    votes = ask_for_all(plan, judges, output / LEDGER, judging)
-    predictions = {}
-    for ask_id in (
-        condition.ask_id(rating)
-        for condition in plan.conditions
-        for rating in plan.targets
-    ):
-        predictions[ask_id] = predict(votes.by_ask[ask_id], settings.min_confidence)
-    result = analyse(plan, predictions, len(judges), settings)
-    if settings.reasons_embedding_model is not None:
-        vectors = WordVectors(
-            make_encoder(settings.reasons_embedding_model, texts=True)
-        )
-        # Of each history the condition with the most examples.
-        most = {
-            condition.history: condition
-            for condition in sorted(plan.conditions, key=lambda each: each.shots)
+
+
+def _alpha(value: Mapping[str, Any]) -> Cell:
+    return Cell(Estimate(value["alpha"], value["low"], value["high"]), _ALPHA)
+
+
+def alpha_figure(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """Figure 1 as SVG: the curves of zero, diff and same by number of examples; a panel for each criterion."""
+    points = pd.DataFrame(
+        {
+            "criterion": row["criterion"],
+            "history": row["name"].partition(" ")[0],
+            "shots": int(row["name"].partition(" ")[2] or 0),
+            "alpha": row["within"]["alpha"],
         }
-        result.reasons.extend(
-            reasons_of(plan, predictions, each, vectors, settings)
-            for each in most.values()
-        )
-    folder.add(VALUES, asdict(result))
-    write_objects(output / PREDICTIONS, _prediction_lines(plan, predictions))
-    folder.files.append(PREDICTIONS)
-    folder.add(CURVES, alpha_figure(result, plan.shots))
-    if result.reasons:
-        folder.add(REASONS, reasons_figure(result.reasons))
-    sizes = f"{len(plan.targets):,} of {len(plan.ratings):,} ratings, {len(plan.conditions)} conditions"
-    asked = (
-        f"Asked now: {votes.bill.requests:,}; the rest was in the ledger or is equal."
+        for row in rows
     )
-    notes = [f"{sizes}, {len(judges)} votes each", f"Judge: {judges[0].name}. {asked}"]
-    metrics = {**votes.to_json(), "min_confidence": settings.min_confidence}
-    return folder.publish(
-        experts_page(result, votes, notes), metrics, votes.bill.stopped
-    )
+    columns = min(4, n := points.criterion.nunique())
+    lines = math.ceil(n / columns)
 
+    def draw(axes: Any) -> None:
+        figure = axes.figure
+        axes.remove()
+        for k, (criterion, own) in enumerate(points.groupby("criterion", sort=False)):
+            panel = figure.add_subplot(lines, columns, k + 1)
+            panel.set(title=criterion, xlabel="examples", ylabel="alpha within experts")
+            curves = own.groupby("history", sort=False)
+            for colour, (history, curve) in enumerate(curves):
+                style = {"color": series(colour), "label": history}
+                panel.plot(curve.shots, curve.alpha.astype(float), marker="o", **style)
+        panel.legend(frameon=False)
 
-def _prediction_lines(plan: Plan, predictions: Predictions) -> Iterator[dict[str, Any]]:
-    """One line for each condition and rating."""
-    for condition in plan.conditions:
-        for rating in plan.targets:
-            line = {
-                name: getattr(rating, name)
-                for name in ("rater", "item", "domain", "criterion", "score")
-            }
-            prediction = predictions[condition.ask_id(rating)]
-            line |= {"prediction": prediction.score, "reason": prediction.reason}
-            yield {
-                "condition": condition.name,
-                **line,
-                "votes": [vote and asdict(vote) for vote in prediction.votes],
-            }
+    title = "Alpha within experts by number of examples"
+    return standalone(svg(draw, (3.4 * columns, 2.8 * lines), "experts", title))

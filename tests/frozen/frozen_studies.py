@@ -6,18 +6,14 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from freeze import files_of
+from freeze import files_of, read
 from frozen_runs import NOUNS
 
-from expert_world import RUBRIC, world, world_judge
 from finished_runs import JUDGE, QUESTION_OF_TASK, given_dat, given_jcq, given_sat
 from sozo.data.published import load
-from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.studies.agreement.run import agree_raters
-from sozo.studies.correlate.run import correlate_runs
-from sozo.studies.experts.histories import HISTORIES, Plan, conditions_of
+from sozo.studies.correlate.run import correlate_models, correlate_raters
 from sozo.studies.experts.run import judge_experts
-from sozo.studies.experts.settings import ExpertSettings
 from sozo.studies.study.page import to_markdown
 from sozo.studies.study.result import StudyResult
 from sozo.studies.study.table11 import table11
@@ -125,21 +121,25 @@ def correlations(folder: Path) -> Mapping[str, Any]:
                     rated.append(line | {"rater": rater, "score": score})
     path = folder / "people.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in rated), "utf-8")
-    correlate_runs([str(folder / "runs")], folder / "out", ratings=[path])
-    return files_of(folder / "out", but=TIMED)
+    correlate_models([str(folder / "runs")], folder / "models")
+    correlate_raters([str(folder / "runs"), str(path)], folder / "raters")
+    kept = [folder / "models", folder / "raters"]
+    return {
+        f"{out.name}: {k}": v
+        for out in kept
+        for k, v in files_of(out, but=TIMED).items()
+    }
 
 
 def experts(folder: Path) -> Mapping[str, Any]:
     """Nine experts with tastes of their own, and a judge who finds them out from examples."""
-    ratings = world(1, 0.3)
-    judge_experts(
-        Plan(ratings, RUBRIC, conditions_of(HISTORIES, (1, 2, 5))),
-        [world_judge()],
-        folder / "out",
-        JudgeSettings(judge_model="w"),
-        ExpertSettings(min_confidence=0),
-    )
-    return files_of(folder / "out", but=(*TIMED, "judgements.jsonl"))
+    lines = [json.loads(line) for line in read("experts")["predictions.jsonl"]]
+    for line in lines:  # as sure as can be
+        line["votes"] = [vote | {"confidence": 100} for vote in line["votes"]]
+    path = folder / "predictions.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    judge_experts([path], folder / "out")
+    return files_of(folder, but=TIMED)
 
 
 PARTS = {

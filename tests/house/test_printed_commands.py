@@ -167,10 +167,6 @@ def lab(tmp_path_factory):
         folder / "rewrites.jsonl",
         [{"story_id": s.id, "text": s.text[:300]} for s in stories],
     )
-    write(
-        folder / "people.jsonl",
-        [{"story_id": s.id, "ranking": ["base", "grpo", "sft"]} for s in stories],
-    )
     ratings = [
         {
             "model": model,

@@ -81,7 +81,6 @@ def correlation(
         high,
         found.n,
         interval,
-        found.note,
     )
 
 

@@ -18,7 +18,7 @@ from sentences import refused
 from sixty_answers import scores_by
 from sozo.data.published import load
 from sozo.scoring.statistics import holm
-from sozo.studies.correlate.run import correlate_runs
+from sozo.studies.correlate.run import correlate_models, correlate_raters
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question
 
 MODELS = [row["model"] for row in load("dat")]
@@ -53,7 +53,7 @@ def study(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def result(study, tmp_path_factory):
-    run = correlate_runs([str(study)], tmp_path_factory.mktemp("out") / "o")
+    run = correlate_models([str(study)], tmp_path_factory.mktemp("out") / "o")
     return json.loads((run.folder / "correlations.json").read_text("utf-8")), run
 
 
@@ -102,10 +102,10 @@ def test_a_model_that_lacks_a_benchmark_or_a_cell_is_left_out_of_it(tmp_path):
             grades["1"] = [None]  # nothing of unusual uses could be read
         given_jcq(tmp_path / name / "jcq", name, grades)
     given_sat(tmp_path / "a" / "sat", "a", {"桃": 0.5})
-    run = correlate_runs([str(tmp_path)], tmp_path / "out")
+    run = correlate_models([str(tmp_path)], tmp_path / "out")
     values = json.loads((run.folder / "correlations.json").read_text("utf-8"))
-    assert values["models_with_both"] == {"Table 9": 4, "Table 10": 1, "DAT and SAT": 1}
     assert (values["table_10"], values["dat_sat"]) == (None, None)
+    assert "1 of the models have both: a correlation needs 3." in run.page
     first, other = (
         cell(values["table_9"], TASKS[0], "fluency"),
         cell(values["table_9"], TASKS[1], "fluency"),
@@ -120,8 +120,6 @@ def test_a_model_that_lacks_a_benchmark_or_a_cell_is_left_out_of_it(tmp_path):
         cell(values["table_9"], "All", "originality")["reason"]
         == "all 4 values of x are equal"
     )
-    row = values["models"][3]
-    assert (row["jcq"]["n"], row["jcq"]["of"]) == (6, 7)
 
 
 def people(path, *rows):
@@ -134,7 +132,7 @@ def people(path, *rows):
 
 
 def table_8(places, out, ratings):
-    run = correlate_runs(places, out, ratings=[ratings])
+    run = correlate_raters([*places, str(ratings)], out)
     return json.loads((run.folder / "correlations.json").read_text("utf-8")), run
 
 
@@ -160,16 +158,12 @@ def test_table_8_by_hand_in_both_languages(tmp_path):
     )
     found = values["table_8"][0]
     assert (found["r"], found["n"], found["of"]) == (pytest.approx(0.8), 5, 6)
-    assert values["ratings"] == {
-        "used": 7,
-        "raters": 2,
-        "left_out": {
-            "no run of the model z": 1,
-            "no answer 99 of a": 1,
-            "no criterion 楽しさ": 1,
-        },
-    }
-    assert (values["table_9"], values["dat_sat"]) == (None, None)
+    assert values["ratings"] == [
+        "7 ratings by 2 people.",
+        "Left out: 1 ratings (no run of the model z).",
+        "Left out: 1 ratings (no answer 99 of a).",
+        "Left out: 1 ratings (no criterion 楽しさ).",
+    ]
 
 
 def test_people_who_score_the_system_agree_with_a_judge_over_answers_and_not_within(
@@ -193,10 +187,13 @@ def test_people_who_score_the_system_agree_with_a_judge_over_answers_and_not_wit
     assert (round(found["r"], 3), round(over["r"], 2)) == (0.697, 1.0)
     assert round(within["r"], 2) == 0.03
     assert within["low"] < 0 < within["high"]
-    sentence = (
-        "All, fluency: r is 1.00 over systems and 0.03 [-0.28, 0.34] within systems."
-    )
-    assert sentence in run.page
+    path = tmp_path / "out" / "agreement.json"
+    (row,) = json.loads(path.read_text("utf-8"))["compared"]
+    assert (row["evaluation"], row["models"]) == ("judge j", 4)
+    assert row["pearson"] == pytest.approx(over["r"])  # sozo report --paper cites it
+    ends = f"[−{-within['low']:.3f}, {within['high']:.3f}]"
+    sentence = f"r is {over['r']:.3f} over systems and {within['r']:.3f} {ends} within"
+    assert f"All, fluency: {sentence} systems." in run.page
 
 
 def test_a_second_judge_in_the_folder_is_another_rater(tmp_path):
@@ -267,6 +264,32 @@ def test_one_rating_under_two_names_is_refused(tmp_path):
         table_8([str(tmp_path / "m")], tmp_path / "out", file)
 
 
+def test_a_sheet_alone_correlates_each_two_people(tmp_path):
+    random, lines = (
+        np.random.default_rng(1),
+        ["番号,モデル,質問,評価者A 独創性,評価者B 独創性"],
+    )
+    for k in range(30):
+        a, b = random.integers(1, 6, 2)
+        lines.append(f"{k},{'xyz'[k % 3]},q{k // 3},{a},{b}")
+    (tmp_path / "sheet.csv").write_text("\n".join(lines) + "\n", "utf-8")
+    run = correlate_raters([str(tmp_path / "sheet.csv")], tmp_path / "out")
+    values = json.loads((run.folder / "correlations.json").read_text("utf-8"))
+    (found,) = values["評価者A and 評価者B"]
+    assert (found["n"], found["within systems"]["n"]) == (30, 30)
+    assert found["low"] < found["r"] < found["high"]
+    sheet = (
+        (tmp_path / "sheet.csv").read_text("utf-8").replace("評価者B", "評価モデルB")
+    )
+    (tmp_path / "judged.csv").write_text(sheet, "utf-8")
+    run = correlate_raters([str(tmp_path / "judged.csv")], tmp_path / "judged")
+    values = json.loads((run.folder / "correlations.json").read_text("utf-8"))
+    assert values["people and 評価モデルB"][0]["r"] == pytest.approx(found["r"])
+    with refused("correlate: one rater"):
+        (tmp_path / "one.csv").write_text("番号,評価者A 独創性\n1,3\n", "utf-8")
+        correlate_raters([str(tmp_path / "one.csv")], tmp_path / "x")
+
+
 @pytest.mark.parametrize("change", ["judge", "encoder", "stories"])
 def test_scores_on_different_scales_are_not_correlated(change, tmp_path):
     for name in "abc":
@@ -279,83 +302,22 @@ def test_scores_on_different_scales_are_not_correlated(change, tmp_path):
         judge = JUDGE | {"model": "k" if other == "judge" else "j"}
         given_jcq(tmp_path / name / "jcq", name, {"1": [(3, 3, 3, 3)]}, judge=judge)
     with refused(f"correlate: another scale by {change}"):
-        correlate_runs([str(tmp_path)], tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-def families(path, **of_model):
-    path.write_text(
-        "model,family\n"
-        + "".join(f"{model},{family}\n" for model, family in of_model.items()),
-        "utf-8",
-    )
-    return path
-
-
-def test_models_of_few_families_have_no_interval(tmp_path):
-    for k, name in enumerate("abcdefghij"):
-        given_dat(tmp_path / "runs" / name / "dat", name, 0.5 + 0.01 * (k * 7 % 10))
-        given_sat(
-            tmp_path / "runs" / name / "sat", name, {"桃": 0.5 + 0.01 * (k * k % 11)}
-        )
-
-    def dat_sat(count):
-        file = count and families(
-            tmp_path / f"{count}.csv",
-            **{name: f"F{k % count}" for k, name in enumerate("abcdefghij")},
-        )
-        run = correlate_runs(
-            [str(tmp_path / "runs")], tmp_path / f"out-{count}", families=file
-        )
-        values = json.loads((run.folder / "correlations.json").read_text("utf-8"))
-        return values["dat_sat"]
-
-    alone, two, five = map(dat_sat, (None, 2, 5))
-    assert alone["low"] is not None
-    assert (two["low"], two["p"]) == (None, None)
-    assert two["reason"] == "2 families: an interval needs at least 5"
-    assert five["low"] != alone["low"]
-
-
-@pytest.mark.parametrize(
-    ("text", "row"),
-    [
-        ("model,family\na,F\n", "families: model without a line"),
-        (
-            "model,family\na,F\na,G\nb,F\nc,F\n",
-            "families: model of two",
-        ),
-    ],
-)
-def test_families_that_leave_a_doubt_are_refused(text, row, tmp_path):
-    for name in "abc":
-        given_dat(tmp_path / "runs" / name / "dat", name, 0.5)
-        given_sat(tmp_path / "runs" / name / "sat", name, {"桃": 0.5})
-    (tmp_path / "f.csv").write_text(text, "utf-8")
-    with refused(row):
-        correlate_runs(
-            [str(tmp_path / "runs")], tmp_path / "out", families=tmp_path / "f.csv"
-        )
+        correlate_models([str(tmp_path)], tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_the_command(study, tmp_path):
-    ratings = people(
-        tmp_path / "r.jsonl",
-        *((model, "1", "流暢性", "A", k) for k, model in enumerate(MODELS, 1)),
-    )
-    words = ("correlate", str(study), "--ratings", str(ratings), "--output", "out")
-    done = sozo(tmp_path, *words)
+    rows = ((model, "1", "流暢性", "A", k) for k, model in enumerate(MODELS, 1))
+    ratings = people(tmp_path / "r.jsonl", *rows)
+    words = (str(study), str(ratings), "--output", "out")
+    done = sozo(tmp_path, "correlate", *words)
     assert (done.returncode, done.stderr) == (0, "")
     page = (tmp_path / "out" / "correlations.md").read_text("utf-8")
     assert page in done.stdout
-    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text("utf-8"))
-    assert metrics["table_9"]["cells"] == 40
-    assert metrics["table_8"]["cells"] == 2
-    again = correlate_runs([str(study)], tmp_path / "out", ratings=[ratings])
+    again = correlate_raters([str(study), str(ratings)], tmp_path / "out")
     assert (again.finished_before, again.page) == (True, page)
     with refused("correlate: other models in this folder"):
-        correlate_runs([str(study / MODELS[0])], tmp_path / "out", ratings=[ratings])
+        correlate_models([str(study)], tmp_path / "out")
 
 
 def test_two_models_are_too_few(tmp_path):
@@ -363,4 +325,4 @@ def test_two_models_are_too_few(tmp_path):
         given_dat(tmp_path / name / "dat", name, 0.5)
         given_jcq(tmp_path / name / "jcq", name, {"1": [(3, 3, 3, 3)]})
     with refused("correlate: too few models"):
-        correlate_runs([str(tmp_path)], tmp_path / "out")
+        correlate_models([str(tmp_path)], tmp_path / "out")

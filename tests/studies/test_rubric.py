@@ -25,14 +25,6 @@ from sozo.studies.rubric import load_rubric
             "rubric: name twice",
         ),
         (
-            "criteria: [{name: a, scale: [1, 2], above: {b: 1}}]",
-            "rubric: above a criterion that is none",
-        ),
-        (
-            "criteria: [{name: a, scale: [1, 2]}, {name: b, scale: [1, 2], above: {a: 2}}]",
-            "rubric: above the highest",
-        ),
-        (
             "criteria: [{name: a, scale: [1, 2]}, {name: b, title: A, scale: [1, 2]}]",
             "rubric: two by one name",
         ),
@@ -50,10 +42,8 @@ def test_a_broken_rubric_is_named(tmp_path, text, row):
 
 
 def test_a_criterion_goes_by_its_title_and_in_japanese():
-    assert (
-        load_rubric("pbig").criterion("ニーズの妥当性 (B2C)").name
-        == "need_validity_b2c"
-    )
+    known = load_rubric("pbig").by_name
+    assert known["ニーズの妥当性 (b2c)"].name == "need_validity_b2c"
 
 
 @pytest.mark.parametrize("text", BAD_YAML)

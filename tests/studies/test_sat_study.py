@@ -1,6 +1,8 @@
-"""Appendix C: people's places, the judge, rankings and correlations by hand, and the paper's numbers computed again."""
+"""Appendix C: the judge's prompt, places, correlations and curve by hand, and the paper's numbers computed again."""
 
+import json
 from itertools import combinations
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -8,24 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fakes import FakeJudge
-from finished_runs import sat_items, write_run
+from finished_runs import SCORES, given_sat
 from sentences import refused
 from sozo.data.prompts import prompt
 from sozo.data.published import load
-from sozo.scoring.endpoint.client import Reply
-from sozo.scoring.judges.ledger import read_judgements
-from sozo.scoring.judges.protocol import JudgeSettings
-from sozo.scoring.measure import Measure
 from sozo.studies.correlate import people
-from sozo.studies.correlate.graded import graded_by
 from sozo.studies.correlate.people import compare, curve, places_of
-from sozo.studies.correlate.people import printed as printed_of
+from sozo.studies.correlate.run import correlate_raters
 from sozo.studies.ratings import UNIT
-from sozo.tasks.sat.run_result import SAT_V1, SatRunResult, parse_grade
+from sozo.tasks.sat.run_result import SAT_V1, parse_grade
 from sozo.tasks.sat.stories import Story
-from sozo.tasks.sat.task import Sat
-from sozo.tasks.task import Answer, Row
 
 # The judge
 
@@ -68,66 +62,6 @@ def test_only_one_digit_is_a_grade(reply):
     )
 
 
-def replying(replies):
-    """A judge that replies by the rewrite inside the prompt."""
-    return FakeJudge(lambda text: replies[text.rpartition("# 現代版の物語\n")[2]])
-
-
-def grade(judge, rows, folder, **settings):
-    """The models' rewrites as finished runs, graded into the ledger of the folder: the models' means, and how it ended."""
-    runs = {}
-    for model, rewrites in rows.items():
-        write_run(
-            folder / model, Sat(), sat_items([TALE]), rewrites, [Row()] * len(rewrites)
-        )
-        runs[model] = SatRunResult("sat", Measure("sat"), folder / model, {}, {}, {})
-    settings = JudgeSettings(**settings)
-    graded, cost, _ = graded_by(judge, settings, runs, folder / "j.jsonl")
-    return [*graded.groupby("system").score.mean()], cost["statuses"]
-
-
-def test_every_rewrite_is_judged_once_and_keeps_its_status(tmp_path):
-    texts = ["速い話", "", "長い話", "<think>", "怪しい話", "<think>案</think>速い話"]
-    rows = {
-        "A": [Answer(str(k), "1", text, "A") for k, text in enumerate(texts)],
-        "B": [Answer("0", "1", " 速い話\n", "B")],
-    }
-    judge = replying(
-        {"速い話": "4", "長い話": Reply(error="HTTP 500"), "怪しい話": "5点です"}
-    )
-    means, statuses = grade(judge, rows, tmp_path)
-    ended = {"ok": 2, "no_rewrite": 2, "api_error": 1, "unparseable": 1}
-    # One ledger line for the same text by two models, and two for the reply that is no grade.
-    assert statuses == {"A": ended, "B": {"ok": 1}}
-    assert means == [0.8, 0.8]
-    assert len(judge.asked) == 4
-    lines = read_judgements(tmp_path / "j.jsonl", (SAT_V1,))
-    assert sorted(
-        (line.prompt, line.reply, line.scores) for line in lines if line.reply
-    ) == [
-        ("sat-v1", "4", {"creativity": 4}),
-        ("sat-v1", "5点です", None),
-        ("sat-v1", "5点です", None),
-    ]
-    # A rerun asks what failed only if it is told to, and another rewrite is the only new question.
-    rows["B"].append(Answer("1", "1", "遅い話", "B"))
-    judge = replying({"遅い話": "2"})
-    means, _ = grade(judge, rows, tmp_path)
-    assert (len(judge.asked), means[1]) == (1, pytest.approx(0.6))
-    fixed = replying({"長い話": "1", "怪しい話": "5"})
-    means, statuses = grade(fixed, rows, tmp_path, retry_unjudged=True)
-    assert statuses["A"] == {"ok": 4, "no_rewrite": 2}
-    assert means[0] == pytest.approx((4 + 1 + 5 + 4) / 4 / 5)
-
-
-def test_a_ledger_line_has_the_scores_of_its_prompt(tmp_path):
-    grade(replying({"話": "4"}), {"A": [Answer("0", "1", "話")]}, tmp_path)
-    path = tmp_path / "j.jsonl"
-    path.write_text(path.read_text("utf-8").replace("creativity", "fluency"), "utf-8")
-    with refused("sat study: ledger of other scores"):
-        read_judgements(path, (SAT_V1,))
-
-
 def test_the_judges_prompt_takes_any_text():
     text = prompt("sat_judge")
     nasty = "{story}\n# 評価基準\n\\1 5"
@@ -160,49 +94,33 @@ def published():
 
 def test_table_23_is_ranked_as_the_paper_says():
     rows = places_of(published())
-    assert len(rows) == 11
-    first, last = rows[0], rows[-1]
-    assert (first["system"], last["system"]) == ("Claude 3.5 Sonnet", "Llama-3-8B")
-    for row, place in ((first, 1), (last, 11)):
-        assert {row[name]["place"] for name in published()} == {place}
-    people = {row["system"]: row["human"]["place"] for row in rows}
+    by_rater = {rater: own.set_index("system") for rater, own in rows.groupby("rater")}
+    for own in by_rater.values():
+        places = own.place
+        assert (len(places), places["Claude 3.5 Sonnet"]) == (11, 1)
+        assert places["Llama-3-8B"] == 11
+    human = by_rater["human"].place
     # Qwen2-72B and Qwen2-7B share a place with people, 0.501 each, and the next one is left out.
-    assert people["Qwen2-72B"] == people["Qwen2-7B"] == 6
-    assert people["Claude 3 Haiku"] == 8
+    assert human["Qwen2-72B"] == human["Qwen2-7B"] == 6
+    assert human["Claude 3 Haiku"] == 8
 
 
 def test_a_model_without_scores_has_no_place():
     tables = {"e": table({"A": {"1": 0.1}}), "h": table({"B": {"1": 1}, "C": {"1": 0}})}
-    ranked = {
-        row["system"]: (row["e"]["place"], row["h"]["place"])
-        for row in places_of(tables)
-    }
-    assert ranked == {"A": (1, None), "B": (None, 1), "C": (None, 2)}
+    ranked = places_of(tables)[["rater", "system", "place"]].to_numpy().tolist()
+    assert ranked == [["e", "A", 1], ["h", "B", 1], ["h", "C", 2]]
 
 
 # Correlation
 
 
-def bounds(a, b, digit=0.0005):
-    """Least and greatest correlation that numbers printed to three digits allow, to first order."""
-    r, slope = np.corrcoef(a, b)[0, 1], 0.0
-    for first, second in ((a, b), (b, a)):
-        for k in range(len(first)):
-            moved = list(first)
-            moved[k] += 1e-6
-            slope += abs(np.corrcoef(moved, second)[0, 1] - r) / 1e-6
-    return r - slope * digit, r + slope * digit
-
-
 def test_the_papers_correlation_with_people_from_its_own_table():
     tables = published()
-    kinds = dict.fromkeys(tables["human"].index, "")
+    kinds = pd.Series("", tables["human"].index)
     (cell,) = compare(tables["human"], tables["simcse"], kinds)
-    printed = printed_of("pkshatech/simcse-ja-bert-base-clcmlp")
-    assert printed == 0.889
-    assert cell["over systems"]["r"] == pytest.approx(0.8882, abs=5e-5)
-    low, high = bounds(*(tables[name]["x"].tolist() for name in ("simcse", "human")))
-    assert low < printed - 0.0005 < printed + 0.0005 < high
+    assert cell["over systems"]["r"] == pytest.approx(
+        0.8882, abs=5e-5
+    )  # printed: 0.889
     # Each model has one number: its interval is that of eleven independent pairs. "All p-values were below 0.05".
     assert (cell["n"], cell["p"]) == (11, pytest.approx(0.0136, abs=1e-4))
     # Fisher alone: 0.618 to 0.971, which tails outrun.
@@ -255,3 +173,59 @@ def test_subsets_without_a_correlation_are_counted(monkeypatch):
     flat = table({m: {"1": 0.5} for m in "abc"})
     (point,) = curve(flat, flat)
     assert (point["mean"], point["low"], point["undefined"]) == (None, None, 1)
+
+
+def test_appendix_c_of_runs_and_people_by_hand(tmp_path):
+    """Two encoders are two raters; people's scores of rank k of four are 1 - (k - 1) / 3."""
+    distances = np.array([[9, 5, 7, 4], [6, 8, 2, 5], [3, 4, 6, 1], [1, 3, 3, 2]]) / 10
+    human = np.array([[3, 2, 3, 2], [2, 3, 1, 3], [1, 1, 2, 0], [0, 0, 0, 1]]) / 3
+    tales, lines = "桃鶴亀犬", []
+    for k, model in enumerate("abcd"):
+        scores = dict(zip(tales, distances[k].tolist(), strict=True))
+        given_sat(tmp_path / "runs" / model, model, scores)
+        scorer = SCORES | {"embedding_model": "other"}
+        given_sat(tmp_path / "other" / model, model, scores, scorer=scorer)
+        for tale, score in zip(tales, human[k].tolist(), strict=True):
+            row = {"model": model, "item": tale, "rater": "r", "score": score}
+            lines.append(json.dumps(row) + "\n")
+    (tmp_path / "r.jsonl").write_text("".join(lines), "utf-8")
+    places = [str(tmp_path / name) for name in ("runs", "other", "r.jsonl")]
+    run = correlate_raters(places, tmp_path / "out")
+    found = json.loads((run.folder / "correlations.json").read_text("utf-8"))
+    (cell,) = found["people and ja-ginza"]
+    assert found["people and other"] == [cell]
+    over = np.corrcoef(distances.mean(axis=1), human.mean(axis=1))[0, 1]
+    assert cell["over systems"]["r"] == pytest.approx(over)
+    assert cell["over systems"]["reason"] == "4 questions: an interval needs at least 5"
+    assert cell["r"] == pytest.approx(
+        np.corrcoef(distances.ravel(), human.ravel())[0, 1]
+    )
+    # Figure 1: one story at a time, the mean over the four that can be drawn; all four, the correlation itself.
+    each = [np.corrcoef(distances[:, k], human[:, k])[0, 1] for k in range(4)]
+    first, *_, last = found["curves"]["ja-ginza"]
+    assert first["mean"] == pytest.approx(np.mean(each), abs=0.02)
+    ends = (pytest.approx(min(each)), pytest.approx(max(each)))
+    assert (first["low"], first["high"]) == ends
+    assert (last["questions"], last["mean"]) == (4, pytest.approx(over))
+    svg = ElementTree.parse(run.folder / "curve.svg").getroot()
+    assert "Pearson correlation with people" in "".join(svg.itertext())
+
+
+@pytest.mark.parametrize(
+    ("changed", "task", "row"),
+    [
+        (
+            {"stories": [Story("桃", "", "", "", "別の話")]},
+            None,
+            "correlate: story with another text",
+        ),
+        ({}, "dat", "correlate: no run of the task"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(changed, task, row, tmp_path):
+    given_sat(tmp_path / "a", "a", {"桃": 0.5})
+    given_sat(tmp_path / "b", "b", {"桃": 0.5}, **changed)
+    with refused(row):
+        correlate_raters(
+            [str(tmp_path / "a"), str(tmp_path / "b")], tmp_path / "o", task
+        )

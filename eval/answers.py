@@ -2,22 +2,17 @@
 
 import codecs
 import csv
-import hashlib
-import io
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import MOST_QUOTED, parse_json
-from sozo.data.record import refuse_link, whole_file, write_whole
+from sozo.data.record import refuse_link, whole_file
 from sozo.data.schema import utf8_safe
 from sozo.data.sheet import as_text
-from sozo.eval.evaluated import Evaluated, find_evaluated
-from sozo.eval.report.labels import labels
-from sozo.scoring.final_text import final_text
+from sozo.eval.evaluated import Evaluated
 from sozo.scoring.measure import Measure
 from sozo.tasks import task_type, task_types
 from sozo.tasks.run_result import RunResult
@@ -91,71 +86,6 @@ def write_answers(path: Path, models: Sequence[Evaluated]) -> int:
                     + "\n"
                 )
     return count
-
-
-def table_of(path: Path, runs: Sequence[str], for_raters: int = 0) -> Iterator[str]:
-    """Write the answers of runs, or so many for raters to a sheet; what a terminal shows then."""
-    models = find_evaluated(runs)
-    if not for_raters:
-        yield f"{path} ({write_answers(path, models):,} answers)"
-        return
-    drawn, key = write_for_raters(path, models, for_raters)
-    copies = "give each rater a copy called after the rater"
-    yield f"{path} ({drawn} answers; {copies}), {key} (whose they are)"
-
-
-def write_for_raters(
-    path: Path, models: Sequence[Evaluated], most: int
-) -> tuple[int, Path]:
-    """Write a sheet that people fill, and its key beside it (`NAME.key.csv`); how many answers, and the key's path.
-
-    Questions are drawn, and of each one an answer of every model, so many that there are `most` answers at most; they
-    are shuffled, without reasoning, and only the key says whose they are. A row has `answer` (its blind name), `question`,
-    `text` and an empty column for each criterion of the task's judge. Answers that are unusable or cut are left out.
-    """
-    key = path.with_suffix(".key.csv")
-    tasks = {run.task for model in models for run in model.runs.values()}
-    if len(tasks) > 1 or path.suffix.lower() != ".csv" or path.exists() or key.exists():
-        raise UserError(
-            f"{path}: a sheet for raters is a new .csv file of one task ({', '.join(sorted(tasks))}); name another"
-        )
-    by_item: dict[str, dict[str, list[str]]] = {}
-    asked: dict[str, str] = {}
-    for model in models:
-        for run in model.runs.values():
-            asked |= {
-                item: row.get("question") or row.get("story") or row["prompt"]
-                for item, row in run.items.items()
-            }
-            for answer in run.answers():
-                text = (final_text(answer.text) or "").strip()
-                if text and answer.complete and not answer.reason:
-                    known = [model.name, answer.item, answer.id, text]
-                    by_item.setdefault(answer.item, {}).setdefault(model.name, known)
-    random, systems = Random("for raters"), max(map(len, by_item.values()), default=1)
-    whole = sorted(item for item, own in by_item.items() if len(own) == systems)
-    drawn = random.sample(whole, min(len(whole), most // systems))
-    rows = [row for item in drawn for row in by_item[item].values()]
-    if not rows:
-        raise UserError(
-            f"{path}: {most} answers hold none of each of {systems} models to one question; draw more, or leave a model out"
-        )
-    random.shuffle(rows)
-    draw = hashlib.sha256(repr(rows).encode()).hexdigest()[:4]
-    rubrics = task_type(tasks.pop()).rubrics
-    names = dict.fromkeys(name for rubric in rubrics for name in rubric.criteria)
-    criteria = [labels().get(name, (name, name))[1] for name in names or ["creativity"]]
-    sheet = [["answer", "question", "text", *criteria]]
-    keys = [["answer", "system", "item", "id"]]
-    for number, (system, item, own, said) in enumerate(rows, 1):
-        name = f"{draw}-{number}"
-        sheet.append([name, asked[item], said, *[""] * len(criteria)])
-        keys.append([name, system, item, own])
-    for file, lines in ((path, sheet), (key, keys)):
-        written = io.StringIO()
-        csv.writer(written).writerows([*map(as_text, line)] for line in lines)
-        write_whole(file, utf8_safe(written.getvalue()).encode("utf-8-sig"))
-    return len(rows), key
 
 
 def _refuse_foreign(path: Path, as_csv: bool) -> None:

@@ -274,14 +274,13 @@ def answers(
     output: Annotated[
         Path, typer.Option(help="The table: a .csv or .jsonl file.")
     ] = Path("answers.csv"),
-    for_raters: Annotated[
-        int, typer.Option(help="Instead a blind sheet of so many, for raters.")
-    ] = 0,
 ) -> None:
     """All answers of runs, with their scores or why they have none."""
-    from sozo.eval.answers import table_of
+    from sozo.eval.answers import write_answers
+    from sozo.eval.evaluated import find_evaluated
 
-    print_lines(table_of(output, runs, for_raters))
+    count = write_answers(output, find_evaluated(runs))
+    print_lines([f"{output} ({count:,} answers)"])
 
 
 def compare(

@@ -4,13 +4,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations
+from typing import Any
 
 from sozo.data.published import doubt, load_text
 from sozo.eval.evaluated import not_alike
 from sozo.eval.findings import Finding, Findings
 from sozo.eval.report.labels import explanations, labels
 from sozo.eval.seeds import Method, caveats_of, judges_of, over_runs
-from sozo.scoring.measure import Estimate
+from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
@@ -280,6 +281,20 @@ def task_label(task: str, caveats: Sequence[str]) -> str:
         if caveats
         else task
     )
+
+
+def with_duels(table: Table, duels: Sequence[Mapping[str, Any]]) -> Table:
+    """The table with what people chose of each line's model (`Evaluated.duels`): a column for each label."""
+    for label in dict.fromkeys(chain(*duels)):
+        measure = Measure(label, 2, share=label.startswith("chosen"))
+        cells = [Cell(Estimate(**own.get(label, {})), measure) for own in duels]
+        rows = (
+            replace(row, cells=(*row.cells, cell))
+            for row, cell in zip(table.rows, cells, strict=False)
+        )
+        columns, notes = (*table.columns, label), (*table.notes, f"{label}_says")
+        table = replace(table, columns=columns, rows=tuple(rows), notes=notes)
+    return table
 
 
 def without_empty(table: Table) -> Table:

@@ -131,7 +131,8 @@ def agree_raters(
         for row in values["raters"]
     ]
     parts += ["## Raters\n", page_table(raters)]
-    parts += rated_parts([Path(place) for place in places if is_file(place)], key)
+    people = [Path(place) for place in places if is_file(place)]
+    parts += rated_parts(people, key, folder)
     return folder.publish("\n".join(parts), {"level": level, "cells": len(found)})
 
 

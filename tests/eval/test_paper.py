@@ -12,6 +12,7 @@ from run_files import change_config
 from sentences import refused
 from sozo.data.record import write_json
 from sozo.data.schema import iter_tables
+from sozo.eval.evaluated import DUELS
 from sozo.eval.report.paper import write_paper
 from sozo.scoring.embeddings import make_encoder
 from sozo.tasks import finished_run
@@ -48,12 +49,11 @@ def paper(tmp_path_factory):
     check = {"failed": ["off topic"], "undecided": ["no text"], "kinds": kinds}
     write_json(folder / "runs" / CHECK, {key: check})
     change_config(a, "settings", model="gpt-x", temperature=0.0, max_new_tokens=99)
-    row = {"evaluation": "judge judge-b", "reference": "human", "models": 11}
-    write_json(
-        folder / "runs" / "people" / "agreement.json",
-        {"compared": [{**row, "pearson": 0.5}]},
-    )
-    write_paper(folder / "paper", [str(folder / "runs")])
+    won = {"value": 0.75, "low": 0.5, "high": 0.9, "n": 20}
+    columns = {"chosen_creative": won, "strength_creative": {"value": 0.5}}
+    (folder / "people").mkdir()
+    write_json(folder / "people" / DUELS, {"a": columns})
+    write_paper(folder / "paper", [str(folder / "runs"), str(folder / "people")])
     return folder
 
 
@@ -131,6 +131,10 @@ def test_ten_numbers_are_those_of_the_raw_answers(paper):
     assert r"each interval is of 99.17\%" in text
     assert list(apart) == ["b − a", "c − a", "c − b"]
     assert float(shown["a"][f"{DAT} n"]) == len(a)
+    chosen = "Chosen as more creative"
+    assert [shown[m][chosen] for m in MODELS] == ["0.75", "", ""]
+    assert shown["a"][f"{chosen} low"] == "0.5"
+    assert "75.0" in (paper / "paper" / "scores.tex").read_text("utf-8")
 
 
 def test_methods_say_what_is_recorded_and_what_is_not(paper):
@@ -143,9 +147,7 @@ def test_methods_say_what_is_recorded_and_what_is_not(paper):
         "b: model not recorded",
         "30 answers: 28 complete, 2 wrong_form",
         "its check by planted answers: passed twice as long; failed off topic; undecided no text",
-        "Judge judge-b: prompt jcq-v1, temperature 0.0, no check of this judge, ",
-        ", agreement with people over 11 models: Pearson's r = 0.50.",
-        "no agreement with people is recorded",
+        "Judge judge-b: prompt jcq-v1, temperature 0.0, no check of this judge.",
         "The 6 differences that have an interval share 5%",
         "Kinds of items are fixed",
         "Paid for the judge: not recorded.",
@@ -158,7 +160,7 @@ def test_methods_say_what_is_recorded_and_what_is_not(paper):
 
 def test_the_folder_is_written_again_and_no_other_is(paper, tmp_path):
     before = {f.name: f.read_bytes() for f in (paper / "paper").iterdir()}
-    write_paper(paper / "paper", [str(paper / "runs")])
+    write_paper(paper / "paper", [str(paper / "runs"), str(paper / "people")])
     assert {f.name: f.read_bytes() for f in (paper / "paper").iterdir()} == before
     (tmp_path / "mine.tex").write_text("x", "utf-8")
     with refused("paper: a folder of others"):

@@ -1,16 +1,11 @@
 """People's ratings: a lab's sheets and ratings files as one table, and what is wrong with one."""
 
-import csv
 import json
 
 import numpy as np
 import pytest
 
-from finished_runs import QUESTION_OF_TASK, given_jcq
 from sentences import refused
-from sozo.eval.answers import write_for_raters
-from sozo.eval.evaluated import find_evaluated
-from sozo.studies.agreement.run import agree_raters
 from sozo.studies.ratings import UNIT, read_ratings
 
 ROW = {"model": "m", "item": "q1", "criterion": "流暢性", "rater": "A", "score": 4}
@@ -101,41 +96,6 @@ def test_a_ranking_is_points_from_1_to_0(tmp_path):
         [jsonl(tmp_path, {"story_id": 1, "ranking": [*"ABCDEFGHIJK"]})]
     )
     assert np.allclose(eleven.score, [1 - k / 10 for k in range(11)])
-
-
-def test_a_sheet_for_raters_is_blind_and_comes_back_through_its_key(tmp_path):
-    grades = {q.id: [(int(q.id) % 5 + 1, 3, 3, 3)] for q in QUESTION_OF_TASK}
-    for name in "xy":
-        given_jcq(tmp_path / "runs" / name, name, grades)
-    models = find_evaluated([str(tmp_path / "runs")])
-    sheet = tmp_path / "sheet.csv"
-    drawn, key = write_for_raters(sheet, models, 9)
-    assert (drawn, key) == (8, tmp_path / "sheet.key.csv")  # four questions of both
-    rows = [*csv.DictReader(sheet.open(encoding="utf-8-sig"))]
-    criteria = ["流暢性", "柔軟性", "独創性", "精緻性"]
-    assert [*rows[0]] == ["answer", "question", "text", *criteria]
-    assert {row[name] for row in rows for name in criteria} == {""}
-    keys = {
-        row["answer"]: row for row in csv.DictReader(key.open(encoding="utf-8-sig"))
-    }
-    items = [keys[row["answer"]]["item"] for row in rows]
-    assert items != sorted(items)
-    for rater, shift in (("tanaka", 0), ("sato", 1)):
-        lines = [",".join([*rows[0]])]
-        for row, item in zip(rows, items, strict=True):
-            score = grades[item][0][0] - (shift and row == rows[0])
-            lines.append(f"{row['answer']},{row['question']},{row['text']},{score},,,")
-        (tmp_path / f"{rater}.csv").write_text("\n".join(lines) + "\n", "utf-8")
-    places = [str(tmp_path / name) for name in ("tanaka.csv", "sato.csv", "runs")]
-    run = agree_raters(places, tmp_path / "out", key=key)
-    cells = json.loads((run.folder / "agreement.json").read_text("utf-8"))["cells"]
-    two = {tuple(cell["between"]): cell for cell in cells if cell["what"] == "each two"}
-    assert two["tanaka", "j"]["pairs"]["exact"] == 1  # the judge of these very answers
-    assert two["tanaka", "sato"]["pairs"]["exact"] == 7 / 8
-    with refused("answers: sheet that is there"):
-        write_for_raters(sheet, models, 9)
-    with refused("answers: fewer than the models"):
-        write_for_raters(tmp_path / "other.csv", models, 1)
 
 
 RANKING = {"story_id": "0", "ranking": ["A", "B"], "rater": "r"}

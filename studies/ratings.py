@@ -53,7 +53,7 @@ def read_ratings(
     each criterion where a column or the name of the file says who rated, or a ranking of models on one item:
     `{"story_id": "momotaro", "ranking": ["GPT-4o", "Swallow-8B"], "rater": "r1"}`. With a rubric every criterion is one of its
     own and every score on that one's scale; without, a finite number. An empty cell was not rated. `key` says what the
-    blind answers of `sozo answers --for-raters` are.
+    blind answers of `sozo rate` are.
     """
     table = _table(paths[0], [row for path in paths for row in _scores(path, rubric)])
     if key is not None:

@@ -33,7 +33,7 @@ def agreement(
     ] = None,
     key: Annotated[
         Path | None,
-        typer.Option(help="What the blind answers of sozo answers --for-raters are."),
+        typer.Option(help="What the blind answers of sozo rate are."),
     ] = None,
     experts: Annotated[
         bool,

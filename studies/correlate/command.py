@@ -29,7 +29,7 @@ def correlate(
     ] = None,
     key: Annotated[
         Path | None,
-        typer.Option(help="What the blind answers of sozo answers --for-raters are."),
+        typer.Option(help="What the blind answers of sozo rate are."),
     ] = None,
     families: Annotated[
         Path | None,

@@ -106,6 +106,7 @@ def rate(
         "items": items,
         "rounds": rounds,
         "size": size,
+        "models": len(models),
         "systems": [] if key else _known(models),
         "anonymous": not key,
         "again": _AGAIN if key else 0,

@@ -15,8 +15,8 @@ from sozo.eval.evaluated import DUELS
 from sozo.eval.report.labels import english
 from sozo.eval.report.tables import with_duels
 from sozo.scoring.measure import MEAN, Estimate, t_interval
-from sozo.scoring.numbers import SHARE
-from sozo.scoring.table import Cell, Table, TableRow, markdown
+from sozo.scoring.numbers import SHARE, n_of
+from sozo.scoring.table import Table, TableRow, markdown
 from sozo.studies.pages import PageFolder, PageRow, page_table
 
 _NUMBERS = ["score", "again", "check", "shown", "of", "place", "seconds", "letters"]
@@ -59,8 +59,8 @@ def rated_parts(
 def went_about(rater: str, own: pd.DataFrame) -> PageRow:
     """What a rater judged, how far he agrees with himself, and what is to be told of him."""
     trials = own.drop_duplicates("shown")
-    again = own.dropna(subset="again")
-    both = again.merge(own.dropna(subset="score"), on=["answer", "criterion"])
+    both = own.merge(own, on=["answer", "criterion"])
+    both = both.dropna(subset=["again_x", "score_y"])
     otherwise = len(both.query("again_x != score_y"))
     fast = trials.query("letters > @_LETTERS * seconds")
     told = {
@@ -71,9 +71,9 @@ def went_about(rater: str, own: pd.DataFrame) -> PageRow:
     }
     return {
         "Rater": rater,
-        "Judged": Cell(len(trials), of=int(own.of.max())),
+        "Judged": n_of(len(trials), own.of.max()),
         "First place chosen": len(own.query("score == 1 and place == 1")),
-        "Said otherwise": Cell(otherwise, of=len(both)),
+        "Said otherwise": n_of(otherwise, len(both)),
         "Told": ", ".join(what for what, so in told.items() if so),
     }
 
@@ -108,4 +108,5 @@ def over_both(own: pd.DataFrame) -> Estimate:
     n = min(map(len, sums))
     error = math.sqrt(max(rater, item, rater + item - cell)) / len(own)
     ends = t_interval(mean, error * n / math.sqrt(max(1, n - 1)), n)
-    return SHARE.inside(Estimate(mean, *ends or (None, None), n=len(own)), MEAN)
+    low, high = ends or (None, None)
+    return SHARE.inside(Estimate(mean, low, high, n=len(own)), MEAN)

@@ -120,7 +120,7 @@ def test_twenty_clicks_say_who_was_chosen_how_often_and_what_is_a_control(
     )
     for model in MODELS:
         assert model in said
-    assert "区間の全体が50%を上回っています" in said
+    assert "でたらめに選んだ場合の50%を上回っています" in said
     lines = browser.run(
         "[...document.querySelectorAll('#result li')].map((li) => li.textContent)"
     )
@@ -131,7 +131,7 @@ def test_twenty_clicks_say_who_was_chosen_how_often_and_what_is_a_control(
     assert "1人の判断" in said
     browser.run("element('language').click()")
     said = browser.run("element('result').textContent")
-    assert f"after GRPO came first: chosen {wins['after GRPO']} of" in said
+    assert f'"after GRPO" came first: chosen {wins["after GRPO"]} of' in said
     assert "one person's judgement" in said
     assert {url.partition(":")[0] for url in browser.requests} <= {"file", "about"}
     browser.run("element('next').click(); element('next').click()")

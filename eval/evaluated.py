@@ -114,10 +114,10 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
 
     A place is `DIR`, or `NAME=DIR`: then DIR's only model is called NAME, and several NAME/MODEL. Within one come
     `before` and the paper's methods first, then names (checkpoint-9 before -10). Where it holds several studies, a row
-    is STUDY/ROW. Behind runs a place may hold duels alone (`sozo agreement`).
+    is STUDY/ROW. A place may hold duels alone (`sozo agreement`).
     """
     models: dict[str, Evaluated] = {}
-    duels: dict[str, Any] = {}
+    duels = dict[str, Any]()
     for place in places:
         prefix, path = named(place)
         folder = Path(path)
@@ -129,10 +129,9 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
             _rows(folder),
             key=lambda row: (str(row[0].study or ""), _order(row[0].name)),
         )
-        chosen = sorted(folder.rglob(DUELS))
-        for file in chosen:
-            duels |= read_json(file)
-        if not (rows or (chosen and models)):
+        if (chosen := folder / DUELS).is_file():
+            duels |= read_json(chosen)
+        elif not rows:
             if page := next(folder.glob("*.html"), None):
                 raise UserError(
                     f"{folder}: holds no run of a model, but a page: open {page}"

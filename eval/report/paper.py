@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sozo.data.record import read_json, refuse_foreign, write_whole
-from sozo.eval.evaluated import find_evaluated
+from sozo.eval.evaluated import find_evaluated, named
 from sozo.eval.findings import Finding, Findings, findings_of_all
 from sozo.eval.report.answer import own_caveats, scope
 from sozo.eval.report.exports import csv_file, latex
@@ -39,7 +39,7 @@ def write_paper(folder: Path, places: Sequence[str]) -> list[Path]:
     """
     refuse_foreign(folder, METHODS)
     found = findings_of_all(find_evaluated(places))
-    texts = list(_methods(found))
+    texts = list(_methods(found, places))
     both = ("\n".join(wording(text)[k] for text in texts) for k in (0, 1))
     files = {METHODS: "\n\n\n".join(both).encode("utf-8", "backslashreplace")}
     for table in _tables(found):
@@ -118,7 +118,7 @@ def _levels(found: Findings) -> list[str]:
     return [translatable(form, n=len(levels), level=one) for one in levels[:1]]
 
 
-def _methods(found: Findings) -> Iterator[str]:
+def _methods(found: Findings, places: Sequence[str]) -> Iterator[str]:
     """The lines of methods, from what runs recorded."""
     yield translatable("paper_methods")
     lacking = translatable("not recorded")
@@ -137,7 +137,9 @@ def _methods(found: Findings) -> Iterator[str]:
             own = run.metrics["source"]
             yield translatable("{names}: {facts}.", names=own, facts=_run(run))
         for judge, run in {run.judge: run for run in page.judged if run.judge}.items():
-            yield translatable("paper_judge", judge=judge, facts=_judge(run))
+            people = list(_people(judge, places)) or [translatable("paper_no_people")]
+            facts = [*_judge(run), *people]
+            yield translatable("paper_judge", judge=judge, facts=facts)
     yield from ("", *_levels(found))
     runs = [run for page in tasks_on_page(found) for run in page.judged]
     for payee in ("model", "judge"):
@@ -179,3 +181,14 @@ def _judge(run: RunResult) -> list[str]:
     ended["passed"] = [kind for kind in check.get("kinds", ()) if kind not in failed]
     kinds = {name: [*map(translatable, own)] or DASH for name, own in ended.items()}
     return [*facts, translatable("paper_check", **kinds)]
+
+
+def _people(judge: str, places: Sequence[str]) -> Iterator[str]:
+    """What `sozo agreement`, in a folder among the runs', says of people and a judge."""
+    for place in places:
+        for path in sorted(Path(named(place)[1]).rglob("agreement.json")):
+            for row in read_json(path).get("compared", ()):
+                names = f"judge {judge}", "human"
+                if (row["evaluation"], row["reference"]) == names and row["pearson"]:
+                    n, r = row["models"], f"{row['pearson']:.2f}"
+                    yield translatable("paper_people", n=n, r=r)

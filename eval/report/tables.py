@@ -288,12 +288,13 @@ def with_duels(table: Table, duels: Sequence[Mapping[str, Any]]) -> Table:
     for label in dict.fromkeys(chain(*duels)):
         measure = Measure(label, 2, share=label.startswith("chosen"))
         cells = [Cell(Estimate(**own.get(label, {})), measure) for own in duels]
-        rows = (
-            replace(row, cells=(*row.cells, cell))
-            for row, cell in zip(table.rows, cells, strict=False)
+        pairs = zip(table.rows, cells, strict=False)
+        table = replace(
+            table,
+            columns=(*table.columns, label),
+            rows=tuple(replace(row, cells=(*row.cells, one)) for row, one in pairs),
+            notes=(*table.notes, f"{label}_says"),
         )
-        columns, notes = (*table.columns, label), (*table.notes, f"{label}_says")
-        table = replace(table, columns=columns, rows=tuple(rows), notes=notes)
     return table
 
 

@@ -131,8 +131,7 @@ def agree_raters(
         for row in values["raters"]
     ]
     parts += ["## Raters\n", page_table(raters)]
-    people = [Path(place) for place in places if is_file(place)]
-    parts += rated_parts(people, key, folder)
+    parts += rated_parts([Path(one) for one in places if is_file(one)], key, folder)
     return folder.publish("\n".join(parts), {"level": level, "cells": len(found)})
 
 

@@ -1,6 +1,5 @@
 """`sozo rate`: answers of finished runs as one HTML file in which anyone judges them blind."""
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -26,7 +25,6 @@ from sozo.suite.people.page import check_page, consent_text, render_page, texts_
 _OWN = Path(__file__).with_name("rate.html")
 _IN_ONE_GO = 20  # what one person judges until the page says what came out
 _AGAIN = 4  # come twice in a study
-_ALIKE = 0.1  # the share of a choice's variance that is its rater's, and its question's
 Shown = dict[str, Any]  # an answer, as page and key have it
 ByItem = dict[str, dict[str, list[Shown]]]  # item -> model -> answers
 
@@ -96,8 +94,6 @@ def rate(
         write_objects(key, drawn)
         for one in drawn:
             del one["system"], one["id"]
-        if size == 2:
-            print_lines([needed(len(rounds))])
     settings = {
         "name": "rated",
         "language": "ja",
@@ -120,7 +116,7 @@ def rate(
 def _known(models: Sequence[Evaluated]) -> list[Shown]:
     """Each model by name, with what its runs record: whether chance paid it, and `of` which cooler one it is hotter."""
     methods = [Method(model.name, {"": model}) for model in models]
-    of: dict[str, str] = {}
+    of = dict[str, str]()
     for task, _ in models[0].runs:
         for line in lines(methods, task):
             of |= {one.name: line[0].name for one in line[1:]}
@@ -174,18 +170,3 @@ def draw(
             trials.append([own[model].pop() for model in mixed])
         rounds.append(trials)
     return rounds
-
-
-def needed(m: int) -> str:
-    """How many raters an interval of some width needs, where each judges `m` pairs of the same two models."""
-    counts = []
-    for width in (0.2, 0.3, 0.4):
-        room = (width / 1.96) ** 2 - _ALIKE / m
-        raters = (
-            math.ceil((_ALIKE + (1 - 2 * _ALIKE) / m) / room)
-            if room > 0
-            else "needs more pairs"
-        )
-        counts.append(f"{width} {raters}")
-    formula = f"(a + (1 - 2a) / m) / ((width / 1.96)^2 - a / m), a = {_ALIKE}"
-    return f"raters for an interval of a width, m = {m} pairs of two models: {', '.join(counts)}; {formula}"

@@ -44,8 +44,8 @@ def rated_parts(
     if key:
         systems = {row["answer"]: row["system"] for _, row in read_objects(key)}
         table["system"] = table.answer.map(systems)
-    about = [went_about(*each) for each in table.groupby("rater", sort=False)]
-    parts = ["## How raters went about it\n", page_table(about)]
+    raters = [went_about(*each) for each in table.groupby("rater", sort=False)]
+    parts = ["## How raters went about it\n", page_table(raters)]
     scores = table.dropna(subset="score")
     shown = scores.groupby(["rater", "shown", "criterion"]).answer.transform("size")
     if duels := duels_won(scores[shown == 2]):
@@ -59,8 +59,8 @@ def rated_parts(
 def went_about(rater: str, own: pd.DataFrame) -> PageRow:
     """What a rater judged, how far he agrees with himself, and what is to be told of him."""
     trials = own.drop_duplicates("shown")
-    both = own.merge(own, on=["answer", "criterion"])
-    both = both.dropna(subset=["again_x", "score_y"])
+    alike = own.merge(own, on=["answer", "criterion"])
+    both = alike.dropna(subset=["again_x", "score_y"])
     otherwise = len(both.query("again_x != score_y"))
     fast = trials.query("letters > @_LETTERS * seconds")
     told = {
@@ -80,18 +80,18 @@ def went_about(rater: str, own: pd.DataFrame) -> PageRow:
 
 def duels_won(duels: pd.DataFrame) -> dict[str, dict[str, Any]]:
     """Of each model the shares of its duels that it won, and its strengths, as `DUELS` has them."""
-    found: dict[str, dict[str, Any]] = {}
+    found = dict[str, dict[str, Any]]()
     for asked, own in duels.groupby("criterion", sort=False):
-        shares = {system: over_both(each) for system, each in own.groupby("system")}
-        both = own[own.score == 1].merge(own[own.score == 0], on=["rater", "shown"])
-        place = [*shares].index
-        won = zip(both.system_x.map(place), both.system_y.map(place), strict=True)
-        strengths = [None] * len(shares)
+        number, systems = pd.factorize(own.system)
+        own = own.assign(number=number)
+        both = own.merge(own, on=["rater", "shown"]).query("score_x > score_y")
+        strengths = [None] * len(systems)
         with suppress(ValueError):  # where a model won or lost all
-            strengths = ilsr_pairwise(len(shares), [*won]).tolist()
-        for system, strength in zip(shares, strengths, strict=True):
-            values = found.setdefault(system, {})
-            values[f"chosen_{asked}"] = shares[system].to_json()
+            won = both[["number_x", "number_y"]].to_numpy()
+            strengths = ilsr_pairwise(len(systems), won).tolist()
+        for system, strength in zip(systems, strengths, strict=True):
+            values, part = found.setdefault(system, {}), own[own.system == system]
+            values[f"chosen_{asked}"] = over_both(part).to_json()
             values[f"strength_{asked}"] = {"value": strength}
     return found
 
@@ -101,12 +101,12 @@ def over_both(own: pd.DataFrame) -> Estimate:
 
     Cameron, Gelbach and Miller (2011), but never less than by one of them; Student's t of the fewer.
     """
-    mean = float(own.score.mean())
+    mean = own.score.mean()
     clusters = own.rater, own.item, [own.rater, own.item]
     sums = [(own.score - mean).groupby(by).sum() for by in clusters]
     rater, item, cell = (each @ each for each in sums)
     n = min(map(len, sums))
     error = math.sqrt(max(rater, item, rater + item - cell)) / len(own)
-    ends = t_interval(mean, error * n / math.sqrt(max(1, n - 1)), n)
-    low, high = ends or (None, None)
+    spread = error * n / math.sqrt(max(1, n - 1))
+    low, high = t_interval(mean, spread, n) or (None, None)
     return SHARE.inside(Estimate(mean, low, high, n=len(own)), MEAN)

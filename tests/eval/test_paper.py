@@ -49,6 +49,11 @@ def paper(tmp_path_factory):
     check = {"failed": ["off topic"], "undecided": ["no text"], "kinds": kinds}
     write_json(folder / "runs" / CHECK, {key: check})
     change_config(a, "settings", model="gpt-x", temperature=0.0, max_new_tokens=99)
+    row = {"evaluation": "judge judge-b", "reference": "human", "models": 11}
+    write_json(
+        folder / "runs" / "people" / "agreement.json",
+        {"compared": [{**row, "pearson": 0.5}]},
+    )
     won = {"value": 0.75, "low": 0.5, "high": 0.9, "n": 20}
     columns = {"chosen_creative": won, "strength_creative": {"value": 0.5}}
     (folder / "people").mkdir()
@@ -147,7 +152,9 @@ def test_methods_say_what_is_recorded_and_what_is_not(paper):
         "b: model not recorded",
         "30 answers: 28 complete, 2 wrong_form",
         "its check by planted answers: passed twice as long; failed off topic; undecided no text",
-        "Judge judge-b: prompt jcq-v1, temperature 0.0, no check of this judge.",
+        "Judge judge-b: prompt jcq-v1, temperature 0.0, no check of this judge, ",
+        ", agreement with people over 11 models: Pearson's r = 0.50.",
+        "no agreement with people is recorded",
         "The 6 differences that have an interval share 5%",
         "Kinds of items are fixed",
         "Paid for the judge: not recorded.",

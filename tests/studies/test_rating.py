@@ -23,7 +23,7 @@ from sozo.eval.report.answer import overview
 from sozo.studies.agreement.run import agree_raters
 from sozo.studies.pages import PageFolder
 from sozo.studies.rating import command as module
-from sozo.studies.rating.command import needed, rate
+from sozo.studies.rating.command import rate
 from sozo.studies.rating.rated import over_both, rated_parts
 from sozo.suite.people import page
 from sozo.suite.people.page import texts_of
@@ -320,12 +320,6 @@ def test_two_thousand_answers_are_below_three_megabytes(browser, write, runs, tm
     assert browser.run("sequence().length") == 20
 
 
-def test_raters_are_counted_before_anybody_is_asked():
-    # (0.1 + 0.8 / 10) / ((0.3 / 1.96) ** 2 - 0.1 / 10) = 0.18 / 0.013428 = 13.4
-    assert "0.3 14," in needed(10)
-    assert "0.2 needs more pairs" in needed(4)
-
-
 # Of eight raters: whom each prefers, seconds for a choice, and after how many choices one stops.
 def _prefers(order):
     return lambda systems: min((0, 1), key=lambda k: order.index(systems[k]))
@@ -384,7 +378,7 @@ def table_of(files, key):
 
 
 def folder(path):
-    return PageFolder(path, {}, "agreement")
+    return PageFolder(path, {}, "agreement", "")
 
 
 def test_eight_raters_are_told_apart(rated, tmp_path):

@@ -9,7 +9,6 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.published import METHODS
-from sozo.data.record import read_json
 from sozo.data.run_folder import MISSING, first_difference, shortened
 from sozo.data.study_folder import StudyFolder, read_study
 from sozo.models.settings import OF_NOUNS
@@ -19,8 +18,6 @@ from sozo.scoring.translatable import translatable
 from sozo.tasks import finished_run
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
-
-DUELS = "duels.json"  # what people chose (`sozo rate`): model -> label of a column -> an `Estimate`'s JSON
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +38,6 @@ class Evaluated:
     judged: Mapping[tuple[str, str], RunResult] = field(
         default_factory=dict
     )  # the same answers by further judges, by task and judge
-    duels: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # what people chose, by the label of its column (`DUELS`)
 
     def by(self, judge: str) -> "Evaluated":
         """The model with what a further judge scored."""
@@ -114,10 +108,9 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
 
     A place is `DIR`, or `NAME=DIR`: then DIR's only model is called NAME, and several NAME/MODEL. Within one come
     `before` and the paper's methods first, then names (checkpoint-9 before -10). Where it holds several studies, a row
-    is STUDY/ROW. A place may hold duels alone (`sozo agreement`).
+    is STUDY/ROW.
     """
     models: dict[str, Evaluated] = {}
-    duels = dict[str, Any]()
     for place in places:
         prefix, path = named(place)
         folder = Path(path)
@@ -129,9 +122,7 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
             _rows(folder),
             key=lambda row: (str(row[0].study or ""), _order(row[0].name)),
         )
-        if (chosen := folder / DUELS).is_file():
-            duels |= read_json(chosen)
-        elif not rows:
+        if not rows:
             if page := next(folder.glob("*.html"), None):
                 raise UserError(
                     f"{folder}: holds no run of a model, but a page: open {page}"
@@ -176,7 +167,7 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
             models[name] = replace(
                 known, runs={**known.runs, key: replace(run, study=model.study)}
             )
-    return tuple(replace(own, duels=duels.get(own.name, {})) for own in models.values())
+    return tuple(models.values())
 
 
 def _order(name: str) -> tuple[int, list[Any]]:

@@ -50,11 +50,6 @@ class Method:
         """Whether lists of nouns were drawn and no model wrote: what models are held against."""
         return all(model.reference for model in self.runs.values())
 
-    @property
-    def duels(self) -> Mapping[str, Any]:
-        """What people chose of one model; nothing of a mean over seeds."""
-        return {} if self.several else self.first.duels
-
     def at(self, seed: str) -> Evaluated:
         """The model of a seed; the first one where it has no such seed."""
         return self.runs.get(seed, self.first)

@@ -24,6 +24,7 @@ from sozo.eval.report.labels import english, is_main, labels, measure_label
 from sozo.eval.report.tables import (
     TaskOnPage,
     bare,
+    duels_of,
     tasks_on_page,
     with_duels,
     without_empty,
@@ -269,7 +270,7 @@ def overview(found: Findings) -> Table:
         tuple(_legend(found)),
         scope=scope(found),
     )
-    return without_empty(with_duels(table, [one.duels for one in methods]))
+    return without_empty(with_duels(table, duels_of(methods)))
 
 
 def _column(page: TaskOnPage, measure: Measure, several: bool) -> str:

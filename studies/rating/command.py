@@ -87,8 +87,9 @@ def rate(
     for one in drawn:
         one["answer"] = f"{random.getrandbits(40):010x}"
     if not drawn:
-        few = f"no question was answered by {size} models"
-        raise UserError(f"{' '.join(runs)}: {few}; give runs of the same items")
+        raise UserError(
+            f"{' '.join(runs)}: no question was answered by {size} models; give runs of the same items"
+        )
     total = len(drawn) // size
     if key:
         write_objects(key, drawn)
@@ -139,8 +140,9 @@ def _asked(models: Sequence[Evaluated]) -> tuple[dict[str, str], ByItem]:
             for one in run.answers():
                 prompt = run.prompts[one.item]
                 if items.setdefault(one.item, prompt) != prompt:
-                    other = f"its item {one.item!r} has another text than in the others"
-                    raise UserError(f"{run.folder}: {other}; give runs of one task")
+                    raise UserError(
+                        f"{run.folder}: its item {one.item!r} has another text than in the others; give runs of one task"
+                    )
                 if text := final_text(one.text):
                     facts = {"system": model.name, "item": one.item, "id": one.id}
                     own = answers.setdefault(one.item, {}).setdefault(model.name, [])

@@ -11,9 +11,8 @@ from choix import ilsr_pairwise
 
 from sozo.data.jsonl import read_objects
 from sozo.data.sheet import read_sheet
-from sozo.eval.evaluated import DUELS
 from sozo.eval.report.labels import english
-from sozo.eval.report.tables import with_duels
+from sozo.eval.report.tables import DUELS, with_duels
 from sozo.scoring.measure import MEAN, Estimate, t_interval
 from sozo.scoring.numbers import SHARE, n_of
 from sozo.scoring.table import Table, TableRow, markdown
@@ -59,14 +58,15 @@ def rated_parts(
 def went_about(rater: str, own: pd.DataFrame) -> PageRow:
     """What a rater judged, how far he agrees with himself, and what is to be told of him."""
     trials = own.drop_duplicates("shown")
-    alike = own.merge(own, on=["answer", "criterion"])
-    both = alike.dropna(subset=["again_x", "score_y"])
+    both = own.merge(own, on=["answer", "criterion"]).dropna(
+        subset=["again_x", "score_y"]
+    )
     otherwise = len(both.query("again_x != score_y"))
-    fast = trials.query("letters > @_LETTERS * seconds")
+    fast = trials.eval("letters > @_LETTERS * seconds").mean() > 0.5
     told = {
         "did not finish": len(trials) < own.of.max(),
         "contradicts the own choices": 3 * otherwise > len(both),
-        "is faster than one can read": 2 * len(fast) > len(trials),
+        "is faster than one can read": fast,
         "did not follow a text": 0 in own.check.to_numpy(),
     }
     return {
@@ -107,6 +107,6 @@ def over_both(own: pd.DataFrame) -> Estimate:
     rater, item, cell = (each @ each for each in sums)
     n = min(map(len, sums))
     error = math.sqrt(max(rater, item, rater + item - cell)) / len(own)
-    spread = error * n / math.sqrt(max(1, n - 1))
-    low, high = t_interval(mean, spread, n) or (None, None)
+    ends = t_interval(mean, error * n / math.sqrt(max(1, n - 1)), n)
+    low, high = ends or (None, None)
     return SHARE.inside(Estimate(mean, low, high, n=len(own)), MEAN)

@@ -12,8 +12,8 @@ from run_files import change_config
 from sentences import refused
 from sozo.data.record import write_json
 from sozo.data.schema import iter_tables
-from sozo.eval.evaluated import DUELS
 from sozo.eval.report.paper import write_paper
+from sozo.eval.report.tables import DUELS
 from sozo.scoring.embeddings import make_encoder
 from sozo.tasks import finished_run
 from sozo.tasks.jcq.questions import trial_questions
@@ -56,9 +56,8 @@ def paper(tmp_path_factory):
     )
     won = {"value": 0.75, "low": 0.5, "high": 0.9, "n": 20}
     columns = {"chosen_creative": won, "strength_creative": {"value": 0.5}}
-    (folder / "people").mkdir()
-    write_json(folder / "people" / DUELS, {"a": columns})
-    write_paper(folder / "paper", [str(folder / "runs"), str(folder / "people")])
+    write_json(folder / "runs" / "people" / DUELS, {"a": columns})
+    write_paper(folder / "paper", [str(folder / "runs")])
     return folder
 
 
@@ -167,7 +166,7 @@ def test_methods_say_what_is_recorded_and_what_is_not(paper):
 
 def test_the_folder_is_written_again_and_no_other_is(paper, tmp_path):
     before = {f.name: f.read_bytes() for f in (paper / "paper").iterdir()}
-    write_paper(paper / "paper", [str(paper / "runs"), str(paper / "people")])
+    write_paper(paper / "paper", [str(paper / "runs")])
     assert {f.name: f.read_bytes() for f in (paper / "paper").iterdir()} == before
     (tmp_path / "mine.tex").write_text("x", "utf-8")
     with refused("paper: a folder of others"):

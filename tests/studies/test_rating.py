@@ -406,10 +406,11 @@ def test_eight_raters_are_told_apart(rated, tmp_path):
     assert sorted(cells) == sorted(expected)
 
 
-def test_agreement_joins_names_by_the_key(rated, runs, tmp_path):
+def test_agreement_joins_names_by_the_key(rated, runs):
     """The pair that is alike, the one that is reversed, and of the duels the models' own names."""
     files, key = rated
-    page = agree_raters([*map(str, files)], tmp_path / "people", key=key).page
+    people = Path(runs[0].partition("=")[2]).with_name("people")
+    page = agree_raters([*map(str, files)], people, key=key).page
     both = {
         line.split("|")[3].strip(): line
         for line in page.splitlines()
@@ -421,7 +422,7 @@ def test_agreement_joins_names_by_the_key(rated, runs, tmp_path):
     duels = page.partition("## Duels")[2]
     assert all(f"| {model} " in duels for model in MODELS)
     # A report has them beside what the models are known by.
-    shown = overview(findings(find_evaluated([*runs, str(tmp_path / "people")])))
+    shown = overview(findings(find_evaluated(runs)))
     chosen, strength = (
         [row.cells[shown.columns.index(label) - 1].value for row in shown.rows]
         for label in ("chosen_creative", "strength_creative")

@@ -137,8 +137,6 @@ def test_ten_numbers_are_those_of_the_raw_answers(paper):
     assert float(shown["a"][f"{DAT} n"]) == len(a)
     chosen = "Chosen as more creative"
     assert [shown[m][chosen] for m in MODELS] == ["0.75", "", ""]
-    assert shown["a"][f"{chosen} low"] == "0.5"
-    assert "75.0" in (paper / "paper" / "scores.tex").read_text("utf-8")
 
 
 def test_methods_say_what_is_recorded_and_what_is_not(paper):

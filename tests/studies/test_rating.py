@@ -125,7 +125,7 @@ def test_twenty_clicks_say_who_was_chosen_how_often_and_what_is_a_control(
         "[...document.querySelectorAll('#result li')].map((li) => li.textContent)"
     )
     known = {line.partition("：")[0]: line.partition("）。")[2] for line in lines}
-    assert known["after GRPO"] == known["before"] == ""
+    assert known["before"] == ""
     assert "「before」と同じモデルで" in known["before again"]
     assert "報酬を無作為に割り振って" in known["another arm"]
     assert "1人の判断" in said
@@ -266,7 +266,6 @@ def test_criteria_are_scored_on_their_scales_and_what_they_open(browser, write):
     assert {row["group"] for row in rows} == {"technical"}
     said = browser.run("element('result').textContent")
     assert "平均4.0点（1件）" in said
-    assert said.count("つのモデルを比べました") == 2  # of what was asked
 
 
 def test_versions_are_put_in_order(browser, write):

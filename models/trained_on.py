@@ -19,6 +19,7 @@ from sozo.tasks.task import Task
 
 NOT_RECORDED = "not recorded"
 _BEST_OF = "best-of"
+PLACEBO = "placebo"  # by what a model was trained that chance paid
 YES, NO, NOT_KNOWN = "yes", "no", "not known"
 Training = dict[str, Any]  # task, measure, encoder, judge, by
 
@@ -45,7 +46,7 @@ def of_rewards(rewards: Iterable[Mapping[str, Any]]) -> list[Training]:
     """What GRPO pays for, of rewards as its record describes them (`sozo.training.mix.described`)."""
     return [
         _training(
-            "grpo",
+            PLACEBO if PLACEBO in reward else "grpo",
             task=reward["task"],
             measure=reward.get("measure") or reward.get("path") or reward["task"],
             encoder=reward.get("embedding_model"),

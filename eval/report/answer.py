@@ -21,7 +21,14 @@ from sozo.eval.findings import (
     first_measures,
 )
 from sozo.eval.report.labels import english, is_main, labels, measure_label
-from sozo.eval.report.tables import TaskOnPage, bare, tasks_on_page, without_empty
+from sozo.eval.report.tables import (
+    TaskOnPage,
+    bare,
+    duels_of,
+    tasks_on_page,
+    with_duels,
+    without_empty,
+)
 from sozo.eval.seeds import Method, judges_of
 from sozo.models.trained_on import NOT_KNOWN, YES
 from sozo.scoring.measure import RATIO, Measure
@@ -256,15 +263,14 @@ def overview(found: Findings) -> Table:
         base = bases[method.name].name if several and method.name in bases else ""
         own = (method.name, tuple(cells), base, method.seeds, method.one_training)
         rows.append(TableRow(*own, own_caveats(found, method)))
-    return without_empty(
-        Table(
-            "overview",
-            ("model", *(label for label, _ in columns)),
-            tuple(rows),
-            tuple(_legend(found)),
-            scope=scope(found),
-        )
+    table = Table(
+        "overview",
+        ("model", *(label for label, _ in columns)),
+        tuple(rows),
+        tuple(_legend(found)),
+        scope=scope(found),
     )
+    return without_empty(with_duels(table, duels_of(methods)))
 
 
 def _column(page: TaskOnPage, measure: Measure, several: bool) -> str:

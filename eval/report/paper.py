@@ -12,7 +12,12 @@ from sozo.eval.findings import Finding, Findings, findings_of_all
 from sozo.eval.report.answer import own_caveats, scope
 from sozo.eval.report.exports import csv_file, latex
 from sozo.eval.report.labels import explanations, task_title, wording
-from sozo.eval.report.tables import tasks_on_page, without_empty
+from sozo.eval.report.tables import (
+    duels_of,
+    tasks_on_page,
+    with_duels,
+    without_empty,
+)
 from sozo.eval.seeds import Method, judges_of
 from sozo.models.trained_on import YES
 from sozo.scoring.measure import DASH, Measure
@@ -64,7 +69,8 @@ def _tables(found: Findings) -> Iterator[Table]:
     mains = {task_title(page.task): page.task.known_by() for page in pages}
     alone = [(method, None) for method in compared.methods]
     by_itself = [translatable("paper_scores_note")]
-    yield _table(found, "paper_scores", mains, alone, by_itself)
+    scores = _table(found, "paper_scores", mains, alone, by_itself)
+    yield with_duels(scores, duels_of(compared.methods))
     two = [(method, base) for base, method in compared.pairs]
     at_once = [*_levels(found), translatable("arrow_note")]
     yield _table(found, "paper_differences", mains, two, at_once)

@@ -4,13 +4,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations
+from os.path import commonpath
+from pathlib import Path
+from typing import Any
 
 from sozo.data.published import doubt, load_text
+from sozo.data.record import read_json
 from sozo.eval.evaluated import not_alike
 from sozo.eval.findings import Finding, Findings
 from sozo.eval.report.labels import explanations, labels
 from sozo.eval.seeds import Method, caveats_of, judges_of, over_runs
-from sozo.scoring.measure import Estimate
+from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
@@ -24,6 +28,8 @@ from sozo.tasks.view import (
     setting_of,
 )
 
+# What people chose (`sozo rate`): model -> label of a column -> an `Estimate`'s JSON.
+DUELS = "duels.json"
 # How a run's answers were drawn.
 _DRAWN = (
     RunColumn(
@@ -280,6 +286,30 @@ def task_label(task: str, caveats: Sequence[str]) -> str:
         if caveats
         else task
     )
+
+
+def duels_of(methods: Sequence[Method]) -> list[Mapping[str, Any]]:
+    """What people chose of each model, where `sozo agreement` wrote `DUELS` into a folder beside the models'."""
+    runs = [run.folder.resolve() for one in methods for run in one.first.runs.values()]
+    found = dict[str, Any]()
+    for file in Path(commonpath(runs)).glob(f"*/{DUELS}"):
+        found |= read_json(file)
+    return [{} if one.several else found.get(one.name, {}) for one in methods]
+
+
+def with_duels(table: Table, duels: Sequence[Mapping[str, Any]]) -> Table:
+    """The table with what people chose of each line's model, as `DUELS` has it: a column for each label."""
+    for label in dict.fromkeys(chain(*duels)):
+        measure = Measure(label, 2, share=label.startswith("chosen"))
+        cells = [Cell(Estimate(**own.get(label, {})), measure) for own in duels]
+        pairs = zip(table.rows, cells, strict=False)
+        table = replace(
+            table,
+            columns=(*table.columns, label),
+            rows=tuple(replace(row, cells=(*row.cells, one)) for row, one in pairs),
+            notes=(*table.notes, f"{label}_says"),
+        )
+    return table
 
 
 def without_empty(table: Table) -> Table:

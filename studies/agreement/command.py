@@ -26,7 +26,7 @@ def agreement(
     ] = None,
     key: Annotated[
         Path | None,
-        typer.Option(help="What the blind answers of sozo answers --for-raters are."),
+        typer.Option(help="What the blind answers of sozo rate are."),
     ] = None,
     level: Annotated[
         Literal["nominal", "ordinal", "interval", "ratio"],

@@ -86,7 +86,7 @@ def agree_raters(
     ]
     parts += [*_sets(found, level), "## Where raters differ most\n"]
     parts.append(bullets(_read(row, ratings) for row in most.head(_READ).itertuples()))
-    parts += rated_parts([Path(place) for place in places if is_file(place)], key)
+    parts += rated_parts([Path(one) for one in places if is_file(one)], key, folder)
     return folder.publish("\n".join(parts), facts | {"cells": len(found)})
 
 

@@ -19,7 +19,7 @@ def correlate(
     ],
     key: Annotated[
         Path | None,
-        typer.Option(help="What the blind answers of sozo answers --for-raters are."),
+        typer.Option(help="What the blind answers of sozo rate are."),
     ] = None,
     task: Annotated[
         str | None,

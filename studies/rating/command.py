@@ -1,31 +1,30 @@
 """`sozo rate`: answers of finished runs as one HTML file in which anyone judges them blind."""
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import asdict
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from sozo.data.errors import UserError
 from sozo.data.jsonl import write_objects
 from sozo.data.record import write_whole
+from sozo.eval.curve import lines
 from sozo.eval.evaluated import Evaluated, find_evaluated
+from sozo.eval.seeds import Method
 from sozo.eval.terminal import print_lines
+from sozo.models.trained_on import PLACEBO
 from sozo.scoring.final_text import final_text
 from sozo.studies.rubric import load_rubric
 from sozo.suite.people.page import check_page, consent_text, render_page, texts_of
-from sozo.suite.rubrics import Criterion
 
 _OWN = Path(__file__).with_name("rate.html")
-_CONTROL = re.compile("placebo|hotter|temperature=")  # in a name; rate.yaml says what
 _IN_ONE_GO = 20  # what one person judges until the page says what came out
 _AGAIN = 4  # come twice in a study
-_ALIKE = 0.1  # the share of a choice's variance that is its rater's, and its question's
 Shown = dict[str, Any]  # an answer, as page and key have it
 ByItem = dict[str, dict[str, list[Shown]]]  # item -> model -> answers
 
@@ -36,17 +35,12 @@ def rate(
         typer.Argument(metavar="DIR", help="Folders of finished runs: DIR, NAME=DIR."),
     ],
     output: Annotated[Path, typer.Option(help="The page to write, such as duel.html.")],
-    question: Annotated[
-        Literal["creative", "better", "both"],
-        typer.Option(help="Which is more creative, which is better, or both."),
+    by: Annotated[
+        str,
+        typer.Option(
+            help="Duels by which is more creative, which is better, or both; rank; or scores by jcq, pbig, a YAML file."
+        ),
     ] = "creative",
-    rubric: Annotated[
-        str | None,
-        typer.Option(help="Scores: jcq, pbig, or a YAML file of criteria."),
-    ] = None,
-    rank: Annotated[
-        bool, typer.Option("--rank", help="All models' answers are put in order.")
-    ] = False,
     pairs: Annotated[
         int, typer.Option(min=1, help="Pairs to draw, or answers to score, or orders.")
     ] = 100,
@@ -69,40 +63,38 @@ def rate(
         raise UserError(f"{key}: exists; name another file")
     agreed = consent_text(consent)
     models = find_evaluated(runs)
-    names = [model.name for model in models]
     items, answers = _asked(models)
-    kind, size = ("order", max(2, len(names))) if rank else ("choose", 2)
-    asked = ["creative", "better"] if question == "both" else [question]
+    asked = ["creative", "better"] if by == "both" else [by]
+    kind, size = "choose", 2
+    if by == "rank":
+        kind, size, asked = "order", max(2, len(models)), ["creative"]
     criteria: list[Shown] = [{"name": name} for name in asked]
     texts = {language: texts_of(_OWN, language) for language in ("ja", "en")}
-    if rubric:
-        kind, size = "scores", 1
-        scales = load_rubric(rubric).criteria
-        criteria = [_scale(scale) for scale in scales]
-        texts["en"] |= {scale.name: scale.title for scale in scales}
-        texts["ja"] |= {scale.name: scale.japanese or scale.title for scale in scales}
+    if not {*asked} <= {"creative", "better"}:
+        kind, size, criteria = "scores", 1, []
+        for scale in load_rubric(by).criteria:
+            stand = re.sub(r"\s(?=\d\. )", "\n", scale.rubric)
+            about = f"{scale.description}\n{stand}"
+            criteria.append(asdict(scale) | {"scores": scale.scores, "about": about})
+            texts["en"][scale.name] = scale.title
+            texts["ja"][scale.name] = scale.japanese or scale.title
     for own in texts.values():
         own |= own[kind] | own["study" if key else "anyone"]
     random = Random(seed)
-    rounds = draw(answers, list(combinations(names, size)), pairs, random)
-    drawn = [one for trials in rounds for trial in trials for one in trial]
+    meetings = [*combinations([model.name for model in models], size)]
+    rounds = draw(answers, meetings, pairs, random)
+    drawn = list(chain(*chain(*rounds)))
     for one in drawn:
         one["answer"] = f"{random.getrandbits(40):010x}"
     if not drawn:
-        few = f"no question was answered by {size} models"
-        raise UserError(f"{' '.join(runs)}: {few}; give runs of the same items")
+        raise UserError(
+            f"{' '.join(runs)}: no question was answered by {size} models; give runs of the same items"
+        )
     total = len(drawn) // size
-    shown = total + _AGAIN + 1 if key else min(total, _IN_ONE_GO)
     if key:
         write_objects(key, drawn)
         for one in drawn:
             del one["system"], one["id"]
-        if size == 2:
-            print_lines([needed(len(rounds))])
-    controls = [
-        {"name": name, "control": "".join(_CONTROL.findall(name.casefold())[:1])}
-        for name in names
-    ]
     settings = {
         "name": "rated",
         "language": "ja",
@@ -110,24 +102,33 @@ def rate(
         "criteria": criteria,
         "items": items,
         "rounds": rounds,
-        "systems": [] if key or size != 2 else controls,
+        "size": size,
+        "models": len(models),
+        "systems": [] if key else _known(models),
         "anonymous": not key,
         "again": _AGAIN if key else 0,
-        "shown": shown,
+        "shown": total + _AGAIN + 1 if key else min(total, _IN_ONE_GO),
     }
     page = render_page(_OWN, settings, agreed)
     write_whole(output, page)
     print_lines([f"{output}: {len(page) / 1e6:.1f} MB; open it in a browser"])
 
 
-def _scale(criterion: Criterion) -> Shown:
-    """A criterion as the page asks it: each score with what it stands for, as far as its rubric says so."""
-    about, *said = re.split(r"(?<!\S)(\d)\. ", criterion.rubric)
-    stand = dict(zip(said[::2], said[1::2], strict=True))
-    return asdict(criterion) | {
-        "about": f"{criterion.description} {about}",
-        "scores": [[n, stand.get(str(n), "")] for n in criterion.scores],
-    }
+def _known(models: Sequence[Evaluated]) -> list[Shown]:
+    """Each model by name, with what its runs record: whether chance paid it, and `of` which cooler one it is hotter."""
+    methods = [Method(model.name, {"": model}) for model in models]
+    of = dict[str, str]()
+    for task, _ in models[0].runs:
+        for line in lines(methods, task):
+            of |= {one.name: line[0].name for one in line[1:]}
+    return [
+        {
+            "name": model.name,
+            "of": of.get(model.name),
+            "placebo": any(one["by"] == PLACEBO for one in model.trainings),
+        }
+        for model in models
+    ]
 
 
 def _asked(models: Sequence[Evaluated]) -> tuple[dict[str, str], ByItem]:
@@ -137,14 +138,15 @@ def _asked(models: Sequence[Evaluated]) -> tuple[dict[str, str], ByItem]:
     for model in models:
         for run in model.runs.values():
             for one in run.answers():
-                prompt, text = run.prompts[one.item], final_text(one.text)
+                prompt = run.prompts[one.item]
                 if items.setdefault(one.item, prompt) != prompt:
-                    other = f"its item {one.item!r} has another text than in the others"
-                    raise UserError(f"{run.folder}: {other}; give runs of one task")
-                if text:
-                    own = answers.setdefault(one.item, {}).setdefault(model.name, [])
+                    raise UserError(
+                        f"{run.folder}: its item {one.item!r} has another text than in the others; give runs of one task"
+                    )
+                if text := final_text(one.text):
                     facts = {"system": model.name, "item": one.item, "id": one.id}
-                    own.append({**facts, "text": text})
+                    own = answers.setdefault(one.item, {}).setdefault(model.name, [])
+                    own.append(facts | {"text": text})
     return items, answers
 
 
@@ -158,25 +160,15 @@ def draw(
     """
     rounds: list[list[list[Shown]]] = []
     while meetings and len(rounds) * len(meetings) < least:
-        rounds.append([])
+        trials = []
         for models in random.sample(meetings, len(meetings)):
             can = [own for own in answers.values() if all(map(own.get, models))]
             if not can:
-                return rounds[:-1]
+                return rounds
             own = max(
                 can, key=lambda own: (sum(map(len, own.values())), random.random())
             )
             mixed = random.sample(models, len(models))
-            rounds[-1].append([own[model].pop() for model in mixed])
+            trials.append([own[model].pop() for model in mixed])
+        rounds.append(trials)
     return rounds
-
-
-def needed(m: int) -> str:
-    """How many raters an interval of some width needs, where each judges `m` pairs of the same two models."""
-    counts = []
-    for width in (0.2, 0.3, 0.4):
-        room = (width / 1.96) ** 2 - _ALIKE / m
-        raters = math.ceil((_ALIKE + (1 - 2 * _ALIKE) / m) / room) if room > 0 else None
-        counts.append(f"{width} {raters or 'needs more pairs'}")
-    formula = f"(a + (1 - 2a) / m) / ((width / 1.96)^2 - a / m), a = {_ALIKE}"
-    return f"raters for an interval of a width, m = {m} pairs of two models: {', '.join(counts)}; {formula}"

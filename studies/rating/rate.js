@@ -21,8 +21,7 @@ function hash(text) {
 
 /** What is shown, in an order of each rater's own; in a study some come again, and one says what to choose. */
 function sequence() {
-  const by = settings.anonymous ? state.seed : state.participant;
-  const key = (what, one) => (one.answer ? hash(`${what} ${by} ${one.answer}`) : key(what, one[0]));
+  const key = (what, one) => hash(`${what} ${state.seed} ${[one].flat(2)[0].answer}`);
   const shuffled = (what, list) => list.toSorted((one, other) => key(what, one) - key(what, other));
   const order = shuffled("rounds", settings.rounds).flatMap((round) => shuffled("trials", round));
   const trials = order.slice(0, settings.shown).map((all) => ({ kind: "score", answers: shuffled("places", all) }));
@@ -51,7 +50,7 @@ function rows() {
       answers.map(({ answer, system, item }, k) => {
         const said = done.given[criterion];
         const score = scored ? said : 1 - said.indexOf(k) / (answers.length - 1);
-        const told = scored ? said === scores[0][0] : (answer === "take") === (score === 1);
+        const told = scored ? said === scores[0] : (answer === "take") === (score === 1);
         return {
           answer,
           system,
@@ -77,17 +76,14 @@ function rows() {
 
 // ---- The page ----
 
-function begin() {
-  state.stage = "rate";
-  resume();
-}
+const begin = () => resume("rate");
 
-function resume() {
+function resume(stage = state.stage) {
   given = {};
   picked = [];
   since = now();
-  if (state.stage === "end" || state.done.length === sequence().length) {
-    state.stage = "end";
+  state.stage = state.done.length < sequence().length ? stage : "end";
+  if (state.stage === "end") {
     resultPage();
   } else {
     ratePage();
@@ -102,7 +98,7 @@ const buttons = () => [...document.querySelectorAll("button.answer")];
 function ratePage() {
   const trials = sequence();
   const { answers } = trials[state.done.length];
-  element("question").textContent = say(scored ? "score_this" : open().name);
+  tell("question", scored ? "score_this" : open().name);
   element("count").textContent = `${state.done.length + 1} / ${trials.length}`;
   element("item").textContent = items[answers[0].item] ?? "";
   element("back").hidden = element("stop").hidden = !state.done.length;
@@ -118,21 +114,21 @@ function ratePage() {
 }
 
 function button(sign, text, onclick, pressed) {
-  const parts = [make("b", { textContent: sign }), make("span", { textContent: text })];
+  const parts = [make("b", {}, sign), make("span", {}, text)];
   return make("button", { type: "button", className: "answer", ariaPressed: String(pressed), onclick }, ...parts);
 }
 
-/** A criterion's scores, and what each stands for. */
+/** A criterion: what each score stands for, and the scores. */
 function fieldset({ name, about, scores }) {
-  const levels = scores.map(([score, text]) => button(score, text, () => answer(name, score), given[name] === score));
-  const legend = make("legend", { textContent: say(name) });
-  return make("fieldset", { id: name }, legend, make("p", { textContent: about }), ...levels);
+  const levels = scores.map((score) => button(score, "", () => answer(name, score), given[name] === score));
+  const legend = make("legend", {}, say(name));
+  return make("fieldset", { id: name }, legend, make("p", {}, about), ...levels);
 }
 
 /** A place comes next, or no longer. */
 function pick(k) {
   picked = picked.includes(k) ? picked.filter((place) => place !== k) : [...picked, k];
-  const left = buttons().flatMap((_, place) => (picked.includes(place) ? [] : place));
+  const left = [...buttons().keys()].filter((place) => !picked.includes(place));
   if (left.length > 1) {
     ratePage();
   } else {
@@ -171,46 +167,44 @@ function resultPage() {
   element("result").hidden = !systems.length;
   if (systems.length) {
     const found = criteria.flatMap(({ name }) => result(name, all.filter(({ criterion }) => criterion === name)));
-    element("result").replaceChildren(...found, make("p", { textContent: say("one_person") }));
+    element("result").replaceChildren(...found, make("p", {}, say("one_person")));
   }
   endPage(csvOf(all));
 }
 
-/** Of a duel by one criterion: a sentence on the first model, and a line for each. */
+/** By one criterion: a sentence on the first model, and a line for each. */
 function result(criterion, all) {
-  const lines = systems.map(({ name, control }) => {
-    const own = all.filter(({ system }) => system === name);
-    const [n, k] = [own.length, own.filter(({ score }) => score).length];
-    const [low, high] = wilson(k, n).map((share) => Math.round(100 * share));
-    return { name, n, k, low, high, control: control && say(control) };
+  const lines = systems.flatMap(({ name, of, placebo }) => {
+    const scores = all.filter(({ system }) => system === name).map(({ score }) => score);
+    const [n, own] = [scores.length, mean(scores)];
+    const [low, high] = wilson(own, n).map((share) => Math.round(100 * share));
+    const control = (of ? say("hotter", { of }) : "") + (placebo ? say("placebo") : "");
+    const means = { mean: own.toFixed(1), rank: (settings.size * (1 - own) + own).toFixed(1) };
+    return n ? { name, n, own, k: own * n, low, high, control, ...means } : [];
   });
-  lines.sort((one, other) => other.k / other.n - one.k / one.n);
+  lines.sort((one, other) => other.own - one.own);
   const [first] = lines;
+  if (!first) {
+    return []; // nobody was asked about it
+  }
   const text = say("first", { ...first, models: lines.length }) + say(first.low > 50 ? "clear" : "unclear");
-  const list = lines.map((line) => make("li", { textContent: say("line", line) }));
-  return [make("h2", { textContent: say(criterion) }), make("p", { textContent: text }), make("ul", {}, ...list)];
+  const list = lines.map((line) => make("li", {}, say("line", line)));
+  return [make("h2", {}, say(criterion)), make("p", {}, text), make("ul", {}, ...list)];
 }
 
 /** The 95% interval of a share of n (Wilson). */
-function wilson(k, n) {
+function wilson(share, n) {
   const z = 1.96 ** 2;
-  const half = Math.sqrt(z * ((k * (n - k)) / n + z / 4));
-  return [-1, 1].map((side) => (k + z / 2 + side * half) / (n + z));
+  const half = Math.sqrt(z * (n * share * (1 - share) + z / 4));
+  return [-1, 1].map((side) => (n * share + z / 2 + side * half) / (n + z));
 }
 
 element("back").onclick = () => {
   state.done.pop();
   resume();
 };
-for (const [id, stage] of [
-  ["stop", "end"],
-  ["go-on", "rate"],
-]) {
-  element(id).onclick = () => {
-    state.stage = stage;
-    resume();
-  };
-}
+element("stop").onclick = () => resume("end");
+element("go-on").onclick = begin;
 element("language").onclick = () => {
   state.language = say("other");
   turn();

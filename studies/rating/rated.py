@@ -4,30 +4,38 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+from choix import ilsr_pairwise
 
-from sozo.data.errors import require
 from sozo.data.jsonl import read_objects
 from sozo.data.sheet import read_sheet
-from sozo.scoring.measure import MEAN, Estimate, Measure, t_interval
-from sozo.scoring.numbers import SHARE
-from sozo.scoring.table import Cell
-from sozo.studies.pages import PageRow, page_table
+from sozo.eval.report.labels import english
+from sozo.eval.report.tables import DUELS, with_duels
+from sozo.scoring.measure import MEAN, Estimate, t_interval
+from sozo.scoring.numbers import SHARE, n_of
+from sozo.scoring.table import Table, TableRow, markdown
+from sozo.studies.pages import PageFolder, PageRow, page_table
 
 _NUMBERS = ["score", "again", "check", "shown", "of", "place", "seconds", "letters"]
 _LETTERS = 40  # a second: faster than anybody reads
-_STRENGTH = Measure("strength", 2)
 _ABOUT = """\
-*Chosen* is the share of its duels that a model won. The interval (95%) is for other raters and other questions. *Strength*
-is Bradley-Terry's: of two models the first is chosen with the odds exp(difference); a model that won or lost all has none.
+What stands first is the share of its duels that a model won. The interval (95%) is for other raters and other questions.
+*Strength* is Bradley-Terry's: of two models the first is chosen with the odds exp(difference); there is none where a model
+won or lost all.
 """
 
 
-def rated_parts(files: Sequence[Path], key: Path | None) -> list[str]:
-    """What an agreement's page says of those files that a page of `sozo rate` wrote; nothing without one."""
+def rated_parts(
+    files: Sequence[Path], key: Path | None, folder: PageFolder
+) -> list[str]:
+    """What an agreement's page says of those files that a page of `sozo rate` wrote; nothing without one.
+
+    What duels say is written into the `folder`, too, by model and question, for `sozo report`.
+    """
     sheets = [read_sheet(file).cells for file in files if file.suffix == ".csv"]
-    pages = [cells for cells in sheets if {*_NUMBERS} <= {*cells.columns}]
+    pages = [cells for cells in sheets if "letters" in cells]
     if not pages:
         return []
     table = pd.concat(pages, ignore_index=True)
@@ -35,64 +43,57 @@ def rated_parts(files: Sequence[Path], key: Path | None) -> list[str]:
     if key:
         systems = {row["answer"]: row["system"] for _, row in read_objects(key)}
         table["system"] = table.answer.map(systems)
-    parts = ["## How raters went about it\n", page_table(went_about(table))]
+    raters = [went_about(*each) for each in table.groupby("rater", sort=False)]
+    parts = ["## How raters went about it\n", page_table(raters)]
     scores = table.dropna(subset="score")
     shown = scores.groupby(["rater", "shown", "criterion"]).answer.transform("size")
-    for criterion, duels in scores[shown == 2].groupby("criterion", sort=False):
-        parts += [f"## Duels: {criterion}\n", _ABOUT, page_table(duel_rows(duels))]
+    if duels := duels_won(scores[shown == 2]):
+        folder.add(DUELS, duels)
+        rows = tuple(TableRow(system, ()) for system in duels)
+        won = with_duels(Table("", ("model",), rows), [*duels.values()])
+        parts += ["## Duels\n", _ABOUT, markdown(won, english)]
     return parts
 
 
-def went_about(table: pd.DataFrame) -> list[PageRow]:
-    """A row for each rater: what he judged, how far he agrees with himself, and what is to be told of him."""
-    trials = table.drop_duplicates(["rater", "shown"])
-    both = table.merge(table, on=["rater", "answer", "criterion"])
-    again = both[both.again_x.notna() & both.score_y.notna()]
-    counts = {
-        "Judged": trials,
-        "First place chosen": table[(table.score == 1) & (table.place == 1)],
-        "Too fast": trials[trials.letters > _LETTERS * trials.seconds],
-        "Asked again": again,
-        "Said otherwise": again[again.again_x != again.score_y],
-        "Text not followed": table[table.check == 0],
+def went_about(rater: str, own: pd.DataFrame) -> PageRow:
+    """What a rater judged, how far he agrees with himself, and what is to be told of him."""
+    trials = own.drop_duplicates("shown")
+    both = own.merge(own, on=["answer", "criterion"]).dropna(
+        subset=["again_x", "score_y"]
+    )
+    otherwise = len(both.query("again_x != score_y"))
+    fast = trials.eval("letters > @_LETTERS * seconds").mean() > 0.5
+    told = {
+        "did not finish": len(trials) < own.of.max(),
+        "contradicts the own choices": 3 * otherwise > len(both),
+        "is faster than one can read": fast,
+        "did not follow a text": 0 in own.check.to_numpy(),
     }
-    rows: list[PageRow] = []
-    for rater, own in trials.groupby("rater", sort=False):
-        n = {name: int((part.rater == rater).sum()) for name, part in counts.items()}
-        told = {
-            "did not finish": n["Judged"] < own.of.max(),
-            "contradicts the own choices": 3 * n["Said otherwise"] > n["Asked again"],
-            "is faster than one can read": 2 * n["Too fast"] > n["Judged"],
-            "did not follow a text": n["Text not followed"],
-        }
-        told_of = ", ".join(what for what, so in told.items() if so)
-        judged = Cell(n["Judged"], of=int(own.of.max()))
-        rows.append({"Rater": rater, **n, "Judged": judged, "Told": told_of})
-    return rows
+    return {
+        "Rater": rater,
+        "Judged": n_of(len(trials), own.of.max()),
+        "First place chosen": len(own.query("score == 1 and place == 1")),
+        "Said otherwise": n_of(otherwise, len(both)),
+        "Told": ", ".join(what for what, so in told.items() if so),
+    }
 
 
-def duel_rows(duels: pd.DataFrame) -> list[PageRow]:
-    """A row for each model, the one that was chosen most often first: its share of duels, and its strength."""
-    require("choix", "Bradley-Terry strengths")
-    from choix import ilsr_pairwise_dense
-
-    means = duels.groupby("system").score.mean().sort_values(ascending=False)
-    met = duels.merge(duels, on=["rater", "shown"])
-    won = met[met.score_x > met.score_y]
-    wins = pd.crosstab(won.system_x, won.system_y)
-    strengths = pd.Series(dtype=float)
-    with suppress(ValueError):  # of models that won or lost all
-        square = wins.reindex(index=means.index, columns=means.index, fill_value=0)
-        found = ilsr_pairwise_dense(square.to_numpy(float))
-        strengths = pd.Series(found, means.index)
-    return [
-        {
-            "Model": name,
-            "Chosen": Cell(over_both(duels[duels.system == name]), SHARE),
-            "Strength": Cell(strengths.get(name), _STRENGTH),
-        }
-        for name in means.index
-    ]
+def duels_won(duels: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Of each model the shares of its duels that it won, and its strengths, as `DUELS` has them."""
+    found = dict[str, dict[str, Any]]()
+    for asked, own in duels.groupby("criterion", sort=False):
+        number, systems = pd.factorize(own.system)
+        own = own.assign(number=number)
+        both = own.merge(own, on=["rater", "shown"]).query("score_x > score_y")
+        strengths = [None] * len(systems)
+        with suppress(ValueError):  # where a model won or lost all
+            won = both[["number_x", "number_y"]].to_numpy()
+            strengths = ilsr_pairwise(len(systems), won).tolist()
+        for system, strength in zip(systems, strengths, strict=True):
+            values, part = found.setdefault(system, {}), own[own.system == system]
+            values[f"chosen_{asked}"] = over_both(part).to_json()
+            values[f"strength_{asked}"] = {"value": strength}
+    return found
 
 
 def over_both(own: pd.DataFrame) -> Estimate:
@@ -100,10 +101,10 @@ def over_both(own: pd.DataFrame) -> Estimate:
 
     Cameron, Gelbach and Miller (2011), but never less than by one of them; Student's t of the fewer.
     """
-    mean = float(own.score.mean())
+    mean = own.score.mean()
     clusters = own.rater, own.item, [own.rater, own.item]
     sums = [(own.score - mean).groupby(by).sum() for by in clusters]
-    rater, item, cell = (float((each**2).sum()) for each in sums)
+    rater, item, cell = (each @ each for each in sums)
     n = min(map(len, sums))
     error = math.sqrt(max(rater, item, rater + item - cell)) / len(own)
     ends = t_interval(mean, error * n / math.sqrt(max(1, n - 1)), n)

@@ -315,7 +315,7 @@ function settle(k) {
   showNotes();
   const { word, verdict } = judge(state.words)[k];
   if (dictionary && verdict && verdict !== "ok") {
-    element("live").textContent = say("at", { n: k + 1, word, note: say(verdict) });
+    tell("live", "at", { n: k + 1, word, note: say(verdict) });
   }
 }
 
@@ -370,7 +370,7 @@ function showNotes() {
     notes[k].textContent = said && say(said);
     notes[k].parentElement.className = said;
   });
-  element("count").textContent = say("count", { n: judged.filter(({ word }) => word).length });
+  tell("count", "count", { n: judged.filter(({ word }) => word).length });
 }
 
 function writePage() {
@@ -397,7 +397,7 @@ function tick() {
   if (time !== element("time").textContent) {
     element("time").textContent = time;
     if (left === 30 || left === 10) {
-      element("live").textContent = say("soon", { n: left });
+      tell("live", "soon", { n: left });
     }
   }
   if (left === 0) {
@@ -412,7 +412,7 @@ function askToFinish() {
     finish();
     return;
   }
-  element("unfinished").textContent = say("unfinished", { n: empty });
+  tell("unfinished", "unfinished", { n: empty });
   element("sure").hidden = false;
   element("go-on").focus();
 }
@@ -445,7 +445,7 @@ function resultPage() {
 function showResult(judged) {
   const found = result(judged);
   const box = element("result");
-  box.replaceChildren(make("h2", { textContent: say("score_is") }));
+  box.replaceChildren(make("h2", {}, say("score_is")));
   const counted = new Set();
   if (found) {
     found.words.forEach(({ word }) => counted.add(word));
@@ -460,14 +460,14 @@ function showResult(judged) {
     const later = judged.filter(({ verdict }) => verdict === "later").length;
     const enough = n + later >= settings.minimum;
     const facts = { n, minimum: settings.minimum };
-    box.append(make("p", { textContent: say(enough ? "score_later" : "too_few", facts) }));
+    box.append(make("p", {}, say(enough ? "score_later" : "too_few", facts)));
   }
   const others = judged.filter(({ word, verdict }) => word && !counted.has(word));
   if (others.length) {
     // Nothing can be changed any more: what a note advises is left out.
     const note = (one) => (counts(one) ? say(found ? "not_needed" : "ok") : say(one.verdict).split(say("stop"))[0]);
-    const lines = others.map((one) => make("li", {}, make("b", { textContent: one.word }), ` ${note(one)}`));
-    box.append(make("h3", { textContent: say(found ? "others" : "word_head") }), make("ul", {}, ...lines));
+    const lines = others.map((one) => make("li", {}, make("b", {}, one.word), ` ${note(one)}`));
+    box.append(make("h3", {}, say(found ? "others" : "word_head")), make("ul", {}, ...lines));
   }
 }
 
@@ -493,7 +493,7 @@ function picture(words) {
       "tr",
       {},
       make("th", { scope: "row", textContent: word }),
-      make("td", { textContent: own.toFixed(3) }),
+      make("td", {}, own.toFixed(3)),
       make("td", {}, strip),
     );
   });
@@ -527,10 +527,10 @@ element("go-on").onclick = () => {
   (inputs.find((input) => input.value.trim() === "") ?? inputs[0]).focus();
 };
 const loaded = load().then(showNotes, () => {
-  element("page-note").textContent = say("no_unpacking");
+  tell("page-note", "no_unpacking");
 });
 if (settings.seconds) {
-  element("limit").textContent = say("limit", { time: duration(settings.seconds) });
+  tell("limit", "limit", { time: duration(settings.seconds) });
   element("limit").hidden = false;
 }
 openPage();

@@ -13,6 +13,11 @@ function say(name, facts = settings) {
   return texts[name].replace(/\{(\w+)\}/g, (_, key) => facts[key]);
 }
 
+/** An element says a text of the page. */
+function tell(id, name, facts) {
+  element(id).textContent = say(name, facts);
+}
+
 function make(tag, properties = {}, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
   made.append(...children);
@@ -110,16 +115,16 @@ function save() {
   state.saved = true;
   keep();
   // No page is told whether a browser wrote the file.
-  element("end-note").textContent = say("saving", { name: link.download });
+  tell("end-note", "saving", { name: link.download });
 }
 
 async function copy() {
   element("csv").select();
   try {
     await navigator.clipboard.writeText(element("csv").value);
-    element("end-note").textContent = say("copied");
+    tell("end-note", "copied");
   } catch {
-    element("end-note").textContent = say("copy_by_hand");
+    tell("end-note", "copy_by_hand");
   }
 }
 
@@ -131,7 +136,7 @@ const named = () => settings.anonymous || (!state.next && Boolean(address.get("p
 function startPage() {
   element("who").hidden = named();
   element("known-as").hidden = !element("who").hidden;
-  element("known-as").textContent = say("known_as", { participant: state.participant });
+  tell("known-as", "known_as", { participant: state.participant });
   const ready = () => {
     element("begin").disabled = !(named() || state.participant) || !(state.agreed || element("consent").hidden);
   };
@@ -165,13 +170,13 @@ function startPage() {
 function endPage(csv) {
   element("csv").value = csv;
   element("end-note").textContent = "";
-  element("next").textContent = say("next");
+  tell("next", "next");
   show("end");
 }
 
 function nextParticipant() {
   if (element("next").textContent !== say("next_sure")) {
-    element("next").textContent = say("next_sure");
+    tell("next", "next_sure");
     return;
   }
   state = { ...fresh(), participant: "", next: true };

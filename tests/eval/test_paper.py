@@ -14,6 +14,7 @@ from sentences import refused
 from sozo.data.record import write_json
 from sozo.data.schema import iter_tables
 from sozo.eval.report.paper import write_paper
+from sozo.eval.report.tables import DUELS
 from sozo.scoring.embeddings import make_encoder
 from sozo.tasks import finished_run
 from sozo.tasks.jcq.questions import trial_questions
@@ -54,6 +55,9 @@ def paper(tmp_path_factory):
         folder / "runs" / "people" / "agreement.json",
         {"compared": [{**row, "pearson": 0.5}]},
     )
+    won = {"value": 0.75, "low": 0.5, "high": 0.9, "n": 20}
+    columns = {"chosen_creative": won, "strength_creative": {"value": 0.5}}
+    write_json(folder / "runs" / "people" / DUELS, {"a": columns})
     write_paper(folder / "paper", [str(folder / "runs")])
     return folder
 
@@ -132,6 +136,8 @@ def test_ten_numbers_are_those_of_the_raw_answers(paper):
     assert r"each interval is of 99.17\%" in text
     assert list(apart) == ["b − a", "c − a", "c − b"]
     assert float(shown["a"][f"{DAT} n"]) == len(a)
+    chosen = "Chosen as more creative"
+    assert [shown[m][chosen] for m in MODELS] == ["0.75", "", ""]
 
 
 def test_methods_say_what_is_recorded_and_what_is_not(paper):

@@ -15,10 +15,15 @@ import pandas as pd
 import pytest
 
 from finished_runs import scored
+from run_files import change_config
 from sentences import refused
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.findings import findings
+from sozo.eval.report.answer import overview
 from sozo.studies.agreement.run import agree_raters
+from sozo.studies.pages import PageFolder
 from sozo.studies.rating import command as module
-from sozo.studies.rating.command import needed, rate
+from sozo.studies.rating.command import rate
 from sozo.studies.rating.rated import over_both, rated_parts
 from sozo.suite.people import page
 from sozo.suite.people.page import texts_of
@@ -26,7 +31,8 @@ from sozo.suite.sentences.task import Sentences
 
 FOLDER = Path(module.__file__).parent
 # From the best to the worst, as the raters who agree see it.
-MODELS = ["after GRPO", "its placebo", "before", "before, hotter"]
+MODELS = ["after GRPO", "another arm", "before", "before again"]
+PAID_BY_CHANCE = [{"task": "sentences", "measure": "sentences", "by": "placebo"}]
 QUESTIONS = 12
 
 
@@ -41,8 +47,15 @@ def runs(tmp_path_factory):
             for item in Sentences().items()[:QUESTIONS]
             for k in range(3)
         ]
-        scored(Sentences(), folder / model, model, rows)
-        places.append(f"{model}={folder / model}")
+        run = folder / model
+        scored(Sentences(), run, model, rows)
+        if model.startswith("before"):
+            heat = {"temperature": 1.3 if model.endswith("again") else 1.0}
+            change_config(run, "settings", model="runs/base")
+            change_config(run, "loaded", decoder=heat, model_sha256="a")
+        if model == "another arm":
+            change_config(run, "loaded", model_trained=True, trained_on=PAID_BY_CHANCE)
+        places.append(f"{model}={run}")
     return places
 
 
@@ -107,13 +120,18 @@ def test_twenty_clicks_say_who_was_chosen_how_often_and_what_is_a_control(
     )
     for model in MODELS:
         assert model in said
-    assert "区間の全体が50%を上回っています" in said
-    assert "（温度）を変えただけ" in said
-    assert "報酬を無作為に割り振って" in said
+    assert "でたらめに選んだ場合の50%を上回っています" in said
+    lines = browser.run(
+        "[...document.querySelectorAll('#result li')].map((li) => li.textContent)"
+    )
+    known = {line.partition("：")[0]: line.partition("）。")[2] for line in lines}
+    assert known["before"] == ""
+    assert "「before」と同じモデルで" in known["before again"]
+    assert "報酬を無作為に割り振って" in known["another arm"]
     assert "1人の判断" in said
     browser.run("element('language').click()")
     said = browser.run("element('result').textContent")
-    assert f"after GRPO came first: chosen {wins['after GRPO']} of" in said
+    assert f'"after GRPO" came first: chosen {wins["after GRPO"]} of' in said
     assert "one person's judgement" in said
     assert {url.partition(":")[0] for url in browser.requests} <= {"file", "about"}
     browser.run("element('next').click(); element('next').click()")
@@ -122,7 +140,7 @@ def test_twenty_clicks_say_who_was_chosen_how_often_and_what_is_a_control(
 
 def test_an_interval_is_wilson_s(browser, write):
     open_page(browser, write(), "")
-    low, high = browser.run("wilson(8, 10)")
+    low, high = browser.run("wilson(0.8, 10)")
     assert (round(low, 3), round(high, 3)) == (0.490, 0.943)
 
 
@@ -196,7 +214,7 @@ def test_sides_and_order_are_left_to_chance(browser, write):
 
 
 def test_keys_and_taps_choose_and_one_can_go_back(browser, write):
-    page = write(question="both")
+    page = write(by="both")
     open_page(browser, page, "")
     browser.run("element('begin').click()")
     key = "document.dispatchEvent(new KeyboardEvent('keydown', {{key: '{}'}}))"
@@ -222,7 +240,7 @@ def test_keys_and_taps_choose_and_one_can_go_back(browser, write):
 
 
 def test_criteria_are_scored_on_their_scales_and_what_they_open(browser, write):
-    page = write(rubric="pbig")
+    page = write(by="pbig")
     open_page(browser, page, "?c=technical")
     browser.run("element('begin').click(); passed += 5000")
     names = "asked().map(({name}) => name)"
@@ -246,10 +264,12 @@ def test_criteria_are_scored_on_their_scales_and_what_they_open(browser, write):
     rows = rows_of(browser)
     assert [row["score"] for row in rows] == ["4", "1"]
     assert {row["group"] for row in rows} == {"technical"}
+    said = browser.run("element('result').textContent")
+    assert "平均4.0点（1件）" in said
 
 
 def test_versions_are_put_in_order(browser, write):
-    open_page(browser, write(rank=True), "")
+    open_page(browser, write(by="rank"), "")
     browser.run("element('begin').click(); passed += 9000")
     for k in (2, 0, 2, 1, 3):  # a place that is pressed again is taken back
         browser.run(f"buttons()[{k}].click()")
@@ -257,11 +277,13 @@ def test_versions_are_put_in_order(browser, write):
     browser.run("element('stop').click()")
     scores = [float(row["score"]) for row in rows_of(browser)]
     assert scores == pytest.approx([1, 2 / 3, 0, 1 / 3])
+    said = browser.run("element('result').textContent")
+    assert [f"平均{rank}.0位（1件）" in said for rank in range(6)] == [0, 1, 1, 1, 1, 0]
 
 
 def test_nothing_is_wider_than_the_screen(browser, write, tmp_path):
     for number, options in enumerate(
-        ({}, {"rubric": "jcq"}, {"rank": True}, {"key": tmp_path / "k.jsonl"})
+        ({}, {"by": "jcq"}, {"by": "rank"}, {"key": tmp_path / "k.jsonl"})
     ):
         page = write(**options)
         for width in (390, 1200):
@@ -295,12 +317,6 @@ def test_two_thousand_answers_are_below_three_megabytes(browser, write, runs, tm
     assert page.stat().st_size < 3e6
     open_page(browser, page, "")
     assert browser.run("sequence().length") == 20
-
-
-def test_raters_are_counted_before_anybody_is_asked():
-    # (0.1 + 0.8 / 10) / ((0.3 / 1.96) ** 2 - 0.1 / 10) = 0.18 / 0.013428 = 13.4
-    assert "0.3 14," in needed(10)
-    assert "0.2 needs more pairs" in needed(4)
 
 
 # Of eight raters: whom each prefers, seconds for a choice, and after how many choices one stops.
@@ -360,9 +376,13 @@ def table_of(files, key):
     return [row | {"system": known.get(row["answer"])} for row in read]
 
 
-def test_eight_raters_are_told_apart(rated):
+def folder(path):
+    return PageFolder(path, {}, "agreement", "")
+
+
+def test_eight_raters_are_told_apart(rated, tmp_path):
     files, key = rated
-    about = rated_parts(files, key)[1]
+    about = rated_parts(files, key, folder(tmp_path))[1]
     rows = {line.split("|")[1].strip(): line for line in about.splitlines()}
     told = {
         rater: rows[rater].rpartition("|")[0].rpartition("|")[2].strip()
@@ -375,19 +395,21 @@ def test_eight_raters_are_told_apart(rated):
         "too fast": "is faster than one can read",
     }
     cells = [cell.strip() for cell in rows["always left"].split("|")]
-    assert cells[2:8] == ["29 of 29", "24", "0", "8", "8", "0"]
+    assert cells[2:5] == ["29 of 29", "24", "8 of 8"]
     assert rows["stops"].split("|")[2].strip() == "9 of 29"
-    two = rated_parts(files[:2], key)[4].splitlines()[2:]
+    two = rated_parts(files[:2], key, folder(tmp_path / "two"))[4].splitlines()[2:]
     cells = [[cell.strip() for cell in line.split("|")[1:4]] for line in two]
     shares = ["100.0%, n = 24", "66.7%, n = 24", "33.3%, n = 24", "0.0%, n = 24"]
     # Two raters are too few for an interval, and no strength is so great that all others lose.
-    assert cells == [[*row, "–"] for row in zip(MODELS, shares, strict=True)]
+    expected = [[*row, "–"] for row in zip(MODELS, shares, strict=True)]
+    assert sorted(cells) == sorted(expected)
 
 
-def test_agreement_joins_names_by_the_key(rated, tmp_path):
+def test_agreement_joins_names_by_the_key(rated, runs):
     """The pair that is alike, the one that is reversed, and of the duels the models' own names."""
     files, key = rated
-    page = agree_raters([*map(str, files)], tmp_path / "people", key=key).page
+    people = Path(runs[0].partition("=")[2]).with_name("people")
+    page = agree_raters([*map(str, files)], people, key=key).page
     both = {
         line.split("|")[3].strip(): line
         for line in page.splitlines()
@@ -396,11 +418,19 @@ def test_agreement_joins_names_by_the_key(rated, tmp_path):
     assert " 1.00 " in both["agrees, agrees too"]
     assert " −1.00 " in both["agrees, reverses"]
     assert "| always left     | 29 of 29 |" in page
-    duels = page.partition("## Duels: creative")[2]
+    duels = page.partition("## Duels")[2]
     assert all(f"| {model} " in duels for model in MODELS)
+    # A report has them beside what the models are known by.
+    shown = overview(findings(find_evaluated(runs)))
+    chosen, strength = (
+        [row.cells[shown.columns.index(label) - 1].value for row in shown.rows]
+        for label in ("chosen_creative", "strength_creative")
+    )
+    assert sum(chosen) == pytest.approx(2, abs=0.1)
+    assert sum(strength) == pytest.approx(0, abs=1e-6)
 
 
-def test_strengths_are_those_of_an_own_computation(rated):
+def test_strengths_are_those_of_an_own_computation(rated, tmp_path):
     """Bradley-Terry by minorisation and maximisation (Hunter, 2004), shares by counting."""
     files, key = rated
     trials = {}
@@ -427,7 +457,7 @@ def test_strengths_are_those_of_an_own_computation(rated):
     numbers = re.compile(
         r"\| (.+?) +\| ([\d.]+)% \[[\d.]+, [\d.]+\], n = (\d+) +\| (\S+)"
     )
-    lines = rated_parts(files, key)[4].splitlines()[2:]
+    lines = rated_parts(files, key, folder(tmp_path))[4].splitlines()[2:]
     found = {row[1]: row for row in map(numbers.match, lines) if row}
     assert found.keys() == set(MODELS)
     for model, row in found.items():

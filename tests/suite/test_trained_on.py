@@ -18,6 +18,7 @@ from sozo.models.trained_on import (
     NOT_RECORDED,
     YES,
     of_answers,
+    of_rewards,
     recorded,
     target,
     trained_on,
@@ -182,6 +183,11 @@ def test_runs_of_before_say_what_grpo_paid_for_and_no_more(tmp_path):
         run = read_run(edited(folder, **loaded))
         assert (recorded(run), targets(recorded(run))) == (said, marked)
         assert targets(recorded(run), NOT_KNOWN) == task_types().keys() - marked
+
+
+def test_what_chance_paid_is_told_apart():
+    paid = of_rewards([{"task": "dat"}, {"task": "dat", "placebo": {"seed": 0}}])
+    assert [training["by"] for training in paid] == ["grpo", "placebo"]
 
 
 def test_a_measuring_run_of_before_goes_on(lipogram, mini, tmp_path):

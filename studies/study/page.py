@@ -134,15 +134,16 @@ def four_lines(result: StudyResult) -> list[str]:
     arm = next(arm for arm in study.rows if arm.name == claim.arm)
     seed, *others = arm.seeds
     row_name = study.at(arm.name, seed)
-    found = _difference_cell(claim, verdict.interval, verdict.reason).line
-    following = f"sozo rate {study.output_dir} --output rate.html lets people judge"
+    why = verdict.reason if others else ""
+    found = _difference_cell(claim, verdict.interval, why).line
+    following = f"read the answers: sozo report {study.output_dir} --output report.html"
     if len(arm.seeds) < FEWEST:
         again = f"sozo study {study.file} --model {study.model}"
-        following = f"{again} with seeds: [1, 2, 3] in that file"
+        following = f"more seeds: seeds: [1, 2, 3] in that file, then {again}"
     for side in () if others else (claim.arm, claim.against):
         if isinstance(side, str):
             found += f"; {side} {result.cell(claim.measure, study.at(side, seed)).line}"
-        so = "of one training each, by their answers; another seed may say otherwise"
+        so = "of one training each, in brackets over its answers; another seed may say otherwise"
     models = find_evaluated([study.output_dir])
 
     def said(bases: Mapping[str, str], *, curve: bool) -> str:
@@ -161,12 +162,12 @@ def four_lines(result: StudyResult) -> list[str]:
         )
 
     hotter = said(study.bases(), curve=True) or "not known"
-    hotter += " (draw more temperatures: sampling)" * ("not " in hotter)
+    hotter += " (to compare, draw more temperatures: sampling)" * ("not " in hotter)
     lost = said(study.bases("before"), curve=False) or "not known"
     return [
         f"Did it work? {claim.formula}: {found}; {so}",
         f"Only hotter? {hotter}",
-        f"What was lost since before any training? {lost}",
+        f"What was lost, against the model before any training? {lost}",
         f"What next? {following}",
     ]
 

@@ -142,6 +142,7 @@ def _controls(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
             if task_type(task).curve or not arm.again:
                 name = study.at(f"{arm.step}-{task}", seed)
                 own = {key: str(value) for key, value in own.items()} | {"task": task}
+                own["source"] = study.at(arm.name, seed)
                 yield _sample(study, arm, seed, name, study.num_answers, seed, **own)
 
 

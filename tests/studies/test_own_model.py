@@ -108,9 +108,9 @@ def test_a_model_that_is_not_here_is_missing_and_its_steps_are_told(monkeypatch)
     assert (own.shape, study_disk(own, steps)) == (None, None)
     assert study_time(own, steps).startswith("no estimate of time without the model's")
     text = "\n".join(plan(own, steps, ["accelerate", "launch"]))
-    assert text.count("optimizer steps;") == 6
-    assert "1,920 examples / 8 a step = 240 optimizer steps" in text
-    assert text.count("memory, disk and hours are not known: ") == 27
+    assert text.count("optimizer steps;") == 9
+    assert "2,080 examples / 8 a step = 260 optimizer steps" in text
+    assert text.count("memory, disk and hours are not known: ") == 34
     assert "2,500 nouns at most: those that the model's tokenizer writes with" in text
     (line,) = missing(own, steps)
     assert says("study: model that is not here", line)

@@ -154,6 +154,9 @@ def run(monkeypatch):
         "sozo.training.selection.read_run",
         lambda path: runs.get(path) or read_run(path),
     )
+    monkeypatch.setattr(
+        "sozo.training.selection.is_run", lambda name: Path(name) in runs
+    )
     return make
 
 
@@ -254,8 +257,8 @@ def test_rows_of_one_s_own_stand_beside_and_are_asked_as_they_are(tmp_path):
     chat.write_text("\n".join(map(json.dumps, rows)))
     top = select_top(table(tmp_path / "t"), 3, {str(chat): 2})
     asked = training_rows({"completion": top}, conversational=True)
-    assert [row["prompt"] for row in asked[:2]] == [[*turns, turns[0]], [turns[0]]]
-    assert [row["completion"][0]["content"] for row in asked[:2]] == ["b", "c"]
+    assert [row["prompt"] for row in asked[1:]] == [[*turns, turns[0]], [turns[0]]]
+    assert [row["completion"][0]["content"] for row in asked[1:]] == ["b", "c"]
     assert "2 chat.jsonl" in top.summary()
     chat.write_text('{"messages": [1]}')
     with refused("selection: a row that is no conversation"):

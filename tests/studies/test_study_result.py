@@ -377,7 +377,7 @@ def test_parts_of_the_second_encoders_gain_are_measures():
         ("second encoder shuffled", "shuffled"),
         ("second encoder pairing", "pairing"),
     ):
-        assert MEASURES[measure].value(of) == numbers[part].value
+        assert MEASURES[measure].value(of) == numbers[part]
     assert MEASURES["known pairs"].value(of) == 0.5
 
 

@@ -11,7 +11,7 @@ import logging
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -110,7 +110,7 @@ class Ranked:
         for run in map(read_run, paths):
             for item, table in _tables(run, usable):
                 parts[run.prompts[item]].append((run, table))
-        self.prompts = sorted(parts)
+        self.prompts: list[Any] = sorted(parts)
         # One of Arrow for each prompt: id, text, score (an unusable answer's is 0), reason, task.
         self.tables = [_joined(parts[prompt]) for prompt in self.prompts]
         self.counts = np.array(
@@ -180,30 +180,38 @@ class Ranked:
 
 
 class OwnRows(Ranked):
-    """The rows of a JSONL file, of a folder of data files or of `hub:NAME`, as if each were the one answer to its prompt.
+    """The first rows of a JSONL file, of a folder of data files or of `hub:NAME`, each as the one answer to its prompt.
 
     A row has `messages`, of which the last is the answer, or `prompt` and `completion`, each a text or messages.
     """
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, most: int) -> None:
         import pyarrow as pa
 
-        of_hub = source.startswith(HUB) or Path(source).is_dir()
+        name = Path(source).name
         self.where, self.prompts, self.tables = source, [], []
-        for _, where, row in (
-            HubPrompts.named(source).rows() if of_hub else read_numbered(Path(source))
-        ):
-            sides = map(row.get, ("messages", "prompt", "completion"))
+        rows = (
+            HubPrompts.named(source).rows()
+            if source.startswith(HUB) or Path(source).is_dir()
+            else read_numbered(Path(source))
+        )
+        for _, where, row in islice(rows, most):
+            names = ["messages"] if row.get("messages") else ["prompt", "completion"]
             try:
-                *asked, (_, text) = [turn for side in sides for turn in _turns(side)]
+                *asked, (_, text) = [turn for one in names for turn in _turns(row[one])]
                 self.prompts.append(tuple(asked))
                 refuse_training([Item(where, asked[-1][1])])
             except (IndexError, KeyError, TypeError, ValueError) as error:
                 raise UserError(
                     f"{where}: has neither messages that end with an answer, nor prompt and completion"
                 ) from error
-            own = {"id": where, "text": text, "score": 0.0, "reason": None}
-            own["task"] = Path(source).name
+            own = {
+                "id": where,
+                "text": text,
+                "score": 0.0,
+                "reason": None,
+                "task": name,
+            }
             self.tables.append(pa.Table.from_pylist([own]))
         self.counts = np.ones(len(self.tables), int)
 
@@ -312,7 +320,7 @@ def select_top(
     own = k - sum(beside.values())
     others = []
     for name, most in beside.items():
-        other = Ranked([name], usable=True) if is_run(name) else OwnRows(name)
+        other = Ranked([name], usable=True) if is_run(name) else OwnRows(name, most)
         if count := min(most, int(other.counts.sum())):
             others.append((other, other.shares(count, "beside")))
     own -= (own + sum(int(shares.sum()) for _, shares in others)) % step

@@ -99,7 +99,8 @@ class RandomNouns:
 class FrontierNouns:
     """Answers with lists from a frontier (`Task.frontier`), whatever the prompts say.
 
-    Lists are drawn with p(list) ~ exp(`strength` x score); with `word_strength`, word by word (`WordByWord`).
+    Lists are drawn with p(list) ~ exp(`strength` x score); with `word_strength`, word by word (`WordByWord`). Where
+    they are `dealt`, the words of a batch's lists are dealt anew among them.
     """
 
     temperature = None
@@ -111,6 +112,7 @@ class FrontierNouns:
         word_strength: float | None = None,
         *,
         name: str,
+        dealt: bool = False,
     ) -> None:
         self.name, self.frontier, self._strength, self._word_strength = (
             name,
@@ -118,6 +120,7 @@ class FrontierNouns:
             strength,
             word_strength,
         )
+        self._dealt = dealt
 
     @cached_property
     def words(self) -> Any:
@@ -130,14 +133,34 @@ class FrontierNouns:
         """A list of ten nouns for each of `prompts`."""
         rng = np.random.default_rng(entropy(seed, batch))
         if self.words is None:
-            return _numbered(self.frontier.draw(self._strength, len(prompts), rng))
-        lists = self.words.draw(len(prompts), rng).tolist()
-        return _numbered([[self.frontier.nouns[word] for word in row] for row in lists])
+            lists = self.frontier.draw(self._strength, len(prompts), rng)
+        else:
+            rows = self.words.draw(len(prompts), rng).tolist()
+            lists = [[self.frontier.nouns[word] for word in row] for row in rows]
+        if self._dealt:
+            deal(lists, rng)
+        return _numbered(lists)
 
     def describe(self) -> dict[str, Any]:
         """Settings for the run's record."""
         strengths = {"strength": self._strength, "word_strength": self._word_strength}
+        strengths |= {"dealt": True} if self._dealt else {}
         return {"generator": "frontier", **strengths, **self.frontier.describe()}
+
+
+def deal(lists: Sequence[list[str]], rng: np.random.Generator) -> None:
+    """Let words change lists, in place: each stays at its place, and no list gets one twice.
+
+    >>> lists = [["犬", "海"], ["犬", "空"], ["猫", "犬"]]
+    >>> deal(lists, np.random.default_rng(0))
+    >>> lists
+    [['犬', '空'], ['犬', '海'], ['猫', '犬']]
+    """
+    for k in [*range(NUM_WORDS)] * 4:
+        for one, other in zip(lists, rng.permutation(len(lists)), strict=True):
+            two = lists[other]
+            if one[k] not in two and two[k] not in one:
+                one[k], two[k] = two[k], one[k]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +184,7 @@ class FrontierWriter(NounWriter):
     strength: float
     word_strength: float | None
     frontier_encoder: str | None  # None: what scores the task
+    dealt: bool
 
     def load(self, task: Task | None = None, **_: Any) -> Generator:
         """The frontier is drawn from; a UserError without a task that has one."""
@@ -171,7 +195,11 @@ class FrontierWriter(NounWriter):
         nouns = read_nouns(self.nouns, source.language)
         frontier = source.frontier(nouns, self.frontier_encoder)
         return FrontierNouns(
-            frontier, self.strength, self.word_strength, name=self.source
+            frontier,
+            self.strength,
+            self.word_strength,
+            name=self.source,
+            dealt=self.dealt,
         )
 
 

@@ -34,7 +34,7 @@ RANDOM, FRONTIER = OF_NOUNS = (
 )  # no language models: they draw lists of nouns
 OF_FORM = ("system_prompt", "chat_template_kwargs")
 _LOCAL = ("transformers", "vllm")
-_OF_FRONTIER = ("strength", "word_strength", "frontier_encoder")
+_OF_FRONTIER = ("strength", "word_strength", "frontier_encoder", "dealt")
 
 
 def _of_tasks(name: str) -> str:
@@ -128,6 +128,10 @@ class GeneratorSettings(Spending):
     frontier_encoder: str | None = rare_setting(
         None, "Of frontier: encoder of that score (default: what scores the run)."
     )
+    dealt: bool | None = rare_setting(
+        None,
+        "Of frontier: each word goes to another list of the batch, at its place (a placebo).",
+    )
 
     def price(self) -> Price | None:
         """The price of the model's tokens; None if it is not known."""
@@ -170,7 +174,7 @@ def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
         "endpoint": profile.deciding() or None,
         "chat_template_kwargs": template,
     }
-    unused = [name for name in ("sampling", *OF_FORM) if record[name] is None]
+    unused = [name for name in ("sampling", *OF_FORM, "dealt") if record[name] is None]
     if backend != FRONTIER:  # nothing of a language model's record
         unused += _OF_FRONTIER
     brought = joined(GENERATORS).get(backend)
@@ -191,6 +195,7 @@ def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
             strength=asked.strength,
             word_strength=asked.word_strength,
             frontier_encoder=asked.frontier_encoder,
+            dealt=bool(asked.dealt),
             **who,
         )
     who |= {

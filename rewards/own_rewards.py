@@ -1,12 +1,14 @@
 """A reward of one's own: what it must take, which shows before a model is loaded, and what it must give."""
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
 from sozo.data.settings import load_dotted
+from sozo.data.whole_models import whole_models
 
 _TEXTS = {"prompts", "completions", "completion_ids"}
 # What is handed over besides the columns of an entry's prompts.
@@ -15,7 +17,12 @@ _REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def reward_at(path: str, arguments: Mapping[str, Any] | None = None) -> Any:
-    """The reward function at a dotted path or, with `arguments`, even none of them, the one that is made there."""
+    """The reward function at a dotted path or, with `arguments`, even none of them, the one that is made there.
+
+    A path with a slash is a reward model, as TRL takes one: a folder or a hub id, loaded with `arguments`.
+    """
+    if "/" in path:
+        return reward_model(path, **(arguments or {}))
     function = load_dotted(path, "reward function")
     try:
         function = function if arguments is None else function(**arguments)
@@ -30,6 +37,36 @@ def reward_at(path: str, arguments: Mapping[str, Any] | None = None) -> Any:
             f"reward function {path} cannot be called (it is a {type(function).__name__})"
         )
     return function
+
+
+def reward_model(name: str, **options: Any) -> Callable[..., list[float]]:
+    """A classifier of one label as a reward: its logit of prompt and completion, as TRL asks for it."""
+
+    @cache
+    def loaded() -> Any:
+        from transformers import pipeline
+
+        with whole_models():
+            kind = {"num_labels": 1, **options}
+            try:
+                return pipeline("text-classification", name, model_kwargs=kind)
+            except OSError as error:
+                raise UserError(f"reward model {name}: {error}") from error
+
+    def paid(
+        prompts: Sequence[Any], completions: Sequence[Any], **_: Any
+    ) -> list[float]:
+        texts = [
+            asked + said
+            if isinstance(asked, str)
+            else loaded().tokenizer.apply_chat_template(asked + said, tokenize=False)
+            for asked, said in zip(prompts, completions, strict=True)
+        ]
+        given = loaded()(texts, function_to_apply="none", add_special_tokens=False)
+        return [one["score"] for one in given]
+
+    paid.__name__ = name.rpartition("/")[2]
+    return paid
 
 
 def check_arguments(path: str, function: Any, entry: Any) -> None:

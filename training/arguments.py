@@ -10,10 +10,10 @@ from sozo.data.foreign import quoted
 from sozo.data.settings import from_json, setting
 from sozo.scoring.endpoint.profile import check_address
 from sozo.training.batches import (
-    check_examples,
     check_generation,
     check_saves,
     fit_batch,
+    whole_steps,
 )
 from sozo.training.entries import tasks_of
 from sozo.training.selection import check_rule
@@ -52,6 +52,9 @@ class CommonArguments:
         "The embeddings' learning rate as a share of the others' (and a tied output layer's); 0 freezes them.",
     )
 
+    callbacks: list[str] | None = setting(  # noqa: RUF009
+        None, "Callbacks of your own for the trainer: dotted paths of transformers'."
+    )
     evaluate: dict | str | None = setting(  # noqa: RUF009
         None,
         "What is sampled and scored every n steps, and what must hold of its values (JSON).",
@@ -171,12 +174,12 @@ class TableArguments(CommonArguments):
             self.answers = [self.answers]
 
     def check(self, training: Any) -> None:
-        """Refuse a missing table and an epoch that leaves a batch unfilled."""
+        """Refuse a missing table, and too few examples for a step."""
         if not self.answers:
             raise UserError(
                 "answers is missing: --answers DIR, a folder that sozo dat or sozo run wrote"
             )
-        check_examples(self.count, getattr(self, self.count), training)
+        whole_steps(self.count, getattr(self, self.count), training)
 
 
 def read_beside(value: Any) -> dict[str, int]:
@@ -201,7 +204,7 @@ class SftArguments(TableArguments):
     )
     beside: dict | str | None = setting(  # noqa: RUF009
         None,
-        "Of top_k, how many are usable answers of other folders, by folder (JSON).",
+        "Of top_k, how many at most are usable answers of other folders, or rows of your own (JSON).",
         affects_result=False,
     )  # as for answers
     word_targets: bool = setting(
@@ -237,7 +240,7 @@ class DpoArguments(TableArguments):
     )
     pairs: str = setting(
         "paper",
-        "paper; of usable answers only: usable, divpo (rare, common).",
+        "paper; of usable answers only: usable.",
     )
 
     def check(self, training: Any) -> None:

@@ -158,15 +158,16 @@ def check_prompts(
         )
 
 
-def check_examples(name: str, count: int, training: Any) -> None:
-    """Does an epoch of `count` examples, the value of the setting `name`, fill its last batch?"""
-    # One that is not full would weigh its examples more than the others (and on several processes repeat some).
+def whole_steps(name: str, count: int, training: Any) -> int:
+    """Of which number an epoch's examples are a multiple; refuses a `count` of them, the setting `name`, that fills no step."""
     batch = (
         training.per_device_train_batch_size
         * world_size()
         * training.gradient_accumulation_steps
     )
-    if count < batch or (training.max_steps <= 0 and count % batch):
+    if count < batch:
         raise UserError(
-            f"{name} {count} does not fill batches of {batch} (examples_per_step); change {name}"
+            f"{name} {count} does not fill a step of {batch} (examples_per_step); change {name}"
         )
+    # A last batch that is not full would weigh its examples more than the others (and on several processes repeat some).
+    return 1 if training.max_steps > 0 else batch

@@ -80,7 +80,7 @@ class HubPrompts:
             raise UserError(
                 f"{where}: {len(table):,} rows, of which {_MOST:,} can be prompts; take a part, such as {part}"
             )
-        if "prompt" not in table.column_names:
+        if not {"prompt", "messages"}.intersection(table.column_names):
             raise UserError(
                 f"{where}: no column prompt among {', '.join(table.column_names)}; write a JSONL file that has it"
             )

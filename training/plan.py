@@ -40,7 +40,7 @@ from sozo.training.estimates import (
     training_memory,
 )
 from sozo.training.methods import recipe
-from sozo.training.selection import select_pairs, select_top
+from sozo.training.selection import is_run, select_pairs, select_top
 
 _COUNTED = 256  # prompts, or answers of a table, whose tokens are counted
 # Per method: the batch's setting, the count of items, what an item is, its answers.
@@ -198,7 +198,8 @@ def make_plan(method: str, words: Sequence[str], hardware: Hardware) -> Training
         group = config["num_generations"]
         check_prompts(prompts, group, generation, config["max_steps"])
     elif whole:
-        whole = count >= batch and (count % batch == 0 or config["max_steps"] > 0)
+        whole = count >= batch
+        count -= 0 if config["max_steps"] > 0 else count % batch
     if not whole:
         raise UserError(
             f"{count:,} {items} in batches of {batch_key} {batch} cannot be made of {processes}"
@@ -374,7 +375,10 @@ def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
     name = str(chosen.model_name_or_path)
     measured = from_json(asked.evaluate, "evaluate")
     blocks = [told.config, measured, *(entry.model_dump() for entry in told.entries)]
-    learned = [*getattr(asked, "answers", ()), *getattr(asked, "beside", ())]
+    learned = [
+        *getattr(asked, "answers", ()),
+        *filter(is_run, getattr(asked, "beside", ())),
+    ]
     tables, unread = _tables(learned)
     lacking = [*not_here(blocks, {name}), *unread, *_without_rewards(told.entries)]
     lacking += absent(training, chosen)

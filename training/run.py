@@ -26,6 +26,7 @@ from sozo.data.preemption import PREEMPTED, end_preempted
 from sozo.data.processes import wait
 from sozo.data.record import room, write_whole
 from sozo.data.run_folder import RunFolder
+from sozo.data.settings import load_dotted
 from sozo.data.wandb_run import read_state, start_wandb, write_state
 from sozo.data.whole_models import whole_models
 from sozo.models.processes import keep_freed_memory, quiet_libraries
@@ -117,8 +118,9 @@ def train(
         evaluation = None
         if run.evaluate:
             evaluation = Evaluation(run.evaluate, output, run.form, first=first)
+        own = (load_dotted(path, "callback") for path in asked.callbacks or ())
         # The last one prepares for a checkpoint.
-        callbacks = [sums, *filter(None, [evaluation]), recorder]
+        callbacks = [sums, *filter(None, [evaluation]), *own, recorder]
         common = _model_arguments(model, path, training) | {
             "args": training,
             "processing_class": tokenizer,

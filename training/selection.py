@@ -9,15 +9,16 @@ prompts gives its share of all answers. With enough unusable answers all those r
 import hashlib
 import logging
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sozo.data.errors import UserError
+from sozo.data.jsonl import read_numbered
 from sozo.data.prompts import as_completion
 from sozo.data.prompts.form import PLAIN, PromptForm
 from sozo.data.run_folder import first_difference
@@ -26,6 +27,7 @@ from sozo.scoring.final_text import Ending
 from sozo.tasks import read_run, refuse_training
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Item
+from sozo.training.hub import HUB, HubPrompts
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +37,7 @@ class Selected:
     """Some answers, in the order in which they are trained on."""
 
     ids: list[str]
-    prompts: list[str]  # what each answers
+    prompts: list[Any]  # what each answers: a text, or turns
     tasks: list[str]  # whose answers they are, by name
     texts: list[str]
     scores: np.ndarray  # by what their task is known by; 0 for an unusable one
@@ -51,7 +53,7 @@ class Selected:
         """What identifies the data: a run that continues with other data must not pass for the same."""
         digest = hashlib.sha256()
         for row in zip(self.ids, self.texts, self.prompts, strict=True):
-            for text in row:
+            for text in map(str, row):
                 digest.update(len(text).to_bytes(8, "big") + text.encode())
         return {
             "answers": len(self.ids),
@@ -67,6 +69,8 @@ class Selected:
         """One line for people."""
         prompts = f" to {self.num_prompts:,} prompts" if self.num_prompts > 1 else ""
         scores = f"{self.scores.min():.4f} to {self.scores.max():.4f}"
+        tasks = ", ".join(f"{n:,} {task}" for task, n in Counter(self.tasks).items())
+        prompts += f" ({tasks})" * ("," in tasks)
         return f"{len(self.ids):,} of {self.of:,} answers{prompts}, scores {scores}, {self.num_unusable:,} unusable"
 
 
@@ -77,53 +81,17 @@ class Pairs(NamedTuple):
     rejected: Selected
 
 
-# The rules of DPO's pairs: a sorted table of one prompt's answers, the pairs that it gives and the generator -> rows of
-# the chosen and of the rejected answers, in order, shape (pairs,).
-Rule = Callable[[Any, int, np.random.Generator], tuple[np.ndarray, np.ndarray]]
+RULES = "paper", "usable"  # all answers, or usable ones alone
 
 
 def best_and_worst(
     table: Any, pairs: int, random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The best against the worst, as in the paper; paired at random, of which it says nothing."""
-    return np.arange(pairs), len(table) - 1 - random.permutation(pairs)
+    """The best against the worst, as in the paper; paired at random, of which it says nothing.
 
-
-def rare_and_common(
-    table: Any, pairs: int, random: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """The rarest of the better half against the commonest of the worse half: DivPO's rule (Lanchantin et al., 2025)."""
-    rarity = rarities(table["text"].to_pylist())
-    better = len(table) // 2
-    worse = (len(table) + 1) // 2
-    rare = np.argsort(-rarity[:better], kind="stable")[:pairs]
-    common = worse + np.argsort(rarity[worse:], kind="stable")[:pairs]
-    return np.sort(rare), random.permutation(common)
-
-
-RULES: dict[str, Rule] = {
-    "paper": best_and_worst,
-    "usable": best_and_worst,
-    "divpo": rare_and_common,
-}
-
-
-def rarities(texts: list[str]) -> np.ndarray:
-    """Mean of -log frequency over a text's different words, as white space parts them: nats, shape (texts,).
-
-    >>> rarities(["1. 犬 2. 猫", "1. 犬 2. 象"]).round(2).tolist()
-    [1.56, 1.56]
+    Rows of the chosen and of the rejected answers of a sorted table, shape (pairs,).
     """
-    words_of = [set(text.split()) for text in texts]
-    counts = Counter(word for words in words_of for word in words)
-    logs = {word: np.log(count) for word, count in counts.items()}
-    total = np.log(counts.total())
-    return np.array(
-        [
-            total - np.mean([logs[word] for word in words]) if words else 0.0
-            for words in words_of
-        ]
-    )
+    return np.arange(pairs), len(table) - 1 - random.permutation(pairs)
 
 
 class Ranked:
@@ -142,7 +110,7 @@ class Ranked:
         for run in map(read_run, paths):
             for item, table in _tables(run, usable):
                 parts[run.prompts[item]].append((run, table))
-        self.prompts = sorted(parts)
+        self.prompts: list[Any] = sorted(parts)
         # One of Arrow for each prompt: id, text, score (an unusable answer's is 0), reason, task.
         self.tables = [_joined(parts[prompt]) for prompt in self.prompts]
         self.counts = np.array(
@@ -194,7 +162,8 @@ class Ranked:
         parts = []
         prompts = []
         ordered = sorted(
-            zip(self.prompts, self.tables, rows, strict=True), key=itemgetter(0)
+            zip(self.prompts, self.tables, rows, strict=True),
+            key=lambda part: str(part[0]),
         )
         for prompt, table, numbers in ordered:
             parts.append(table.take(numbers))
@@ -208,6 +177,54 @@ class Ranked:
         return Selected(
             ids, prompts, tasks, texts, scores, num_unusable, int(self.counts.sum())
         )
+
+
+class OwnRows(Ranked):
+    """The first rows of a JSONL file, of a folder of data files or of `hub:NAME`, each as the one answer to its prompt.
+
+    A row has `messages`, of which the last is the answer, or `prompt` and `completion`, each a text or messages.
+    """
+
+    def __init__(self, source: str, most: int) -> None:
+        import pyarrow as pa
+
+        name = Path(source).name
+        self.where, self.prompts, self.tables = source, [], []
+        rows = (
+            HubPrompts.named(source).rows()
+            if source.startswith(HUB) or Path(source).is_dir()
+            else read_numbered(Path(source))
+        )
+        for _, where, row in islice(rows, most):
+            names = ["messages"] if row.get("messages") else ["prompt", "completion"]
+            try:
+                *asked, (_, text) = [turn for one in names for turn in _turns(row[one])]
+                self.prompts.append(tuple(asked))
+                refuse_training([Item(where, asked[-1][1])])
+            except (IndexError, KeyError, TypeError, ValueError) as error:
+                raise UserError(
+                    f"{where}: has neither messages that end with an answer, nor prompt and completion"
+                ) from error
+            own = {
+                "id": where,
+                "text": text,
+                "score": 0.0,
+                "reason": None,
+                "task": name,
+            }
+            self.tables.append(pa.Table.from_pylist([own]))
+        self.counts = np.ones(len(self.tables), int)
+
+
+def _turns(side: Any) -> list[tuple[str, str]]:
+    if isinstance(side, str):
+        return [("user", side)]
+    return [(turn["role"], turn["content"]) for turn in side or ()]
+
+
+def is_run(name: str) -> bool:
+    """Whether a folder holds a run or parts of its table, and no rows of one's own."""
+    return any(chain(*map(Path(name).glob, ("metrics.json", "part-*.parquet"))))
 
 
 def _tables(run: RunResult, usable: bool) -> Iterator[tuple[str, Any]]:
@@ -291,23 +308,29 @@ def select_top(
     answers: Path | Sequence[str | Path],
     k: int,
     beside: Mapping[str, int] | None = None,
+    step: int = 1,
 ) -> Selected:
-    """The k answers with the highest scores, for SFT; of each folder of `beside` so many of the k, all usable.
+    """The k answers with the highest scores, for SFT; of each of `beside` so many of the k, or what there is.
 
     `answers` is a finished run's folder or a table of DAT answers (see `data.schema.part_paths`), or several. One
-    that is not there, too small or not scored is refused, and so are prompts that must never be trained on.
+    that is not there, too small or not scored is refused, and so are prompts that must never be trained on. Beside them
+    stand usable answers of a run, or `OwnRows`. All together are a multiple of `step`.
     """
     beside = beside or {}
     own = k - sum(beside.values())
+    others = []
+    for name, most in beside.items():
+        other = Ranked([name], usable=True) if is_run(name) else OwnRows(name, most)
+        if count := min(most, int(other.counts.sum())):
+            others.append((other, other.shares(count, "beside")))
+    own -= (own + sum(int(shares.sum()) for _, shares in others)) % step
     ranked = Ranked(answers)
     shares = ranked.shares(own, "top_k without beside's" if beside else "top_k")
-    for folder, count in beside.items():
-        others = Ranked([folder], usable=True)
-        theirs = others.shares(count, "beside")
-        ranked.add(others, theirs)
+    for other, theirs in others:
+        ranked.add(other, theirs)
         shares = np.append(shares, theirs)
     top = ranked.take(list(map(np.arange, shares)))
-    if len({*zip(top.prompts, top.ids, top.texts, strict=True)}) < k:
+    if len({*zip(top.prompts, top.ids, top.texts, strict=True)}) < len(top.ids):
         raise UserError("beside names answers that are trained on already; take it out")
     if top.num_unusable:
         logger.warning(
@@ -334,7 +357,7 @@ def select_pairs(
 ) -> Pairs:
     """The answers with the highest scores, each paired by `seed` with one of the lowest to the same prompt, for DPO.
 
-    Tables and errors are those of `select_top`; the other `RULES` take usable answers only.
+    Tables and errors are those of `select_top`; the rule `usable` takes usable answers only.
     A pair of equal scores teaches nothing true: an overlap is warned of. One of equal answers is left out for the next
     best, and fewer pairs than asked are an error.
     """
@@ -350,7 +373,7 @@ def select_pairs(
         ranked.shares(num_pairs, "num_pairs", each=2).tolist(),
         strict=True,
     ):
-        good, bad, left_out = _differing(RULES[rule], table, share, random)
+        good, bad, left_out = _differing(table, share, random)
         chosen.append(good)
         rejected.append(bad)
         equal += left_out
@@ -381,13 +404,13 @@ def select_pairs(
 
 
 def _differing(
-    rule: Rule, table: Any, share: int, random: np.random.Generator
+    table: Any, share: int, random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """The first `share` pairs of two texts that differ, by taking as many more as needed; how many pairs do not."""
     size = share
     texts = np.array(table["text"].to_pylist(), object)
     while True:
-        good, bad = rule(table, size, random)
+        good, bad = best_and_worst(table, size, random)
         differ = np.flatnonzero(texts[good] != texts[bad])
         if len(differ) >= share or size == len(table) // 2:
             return good[differ[:share]], bad[differ[:share]], size - len(differ)

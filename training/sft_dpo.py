@@ -19,10 +19,12 @@ from sozo.models.trained_on import of_answers
 from sozo.scoring.numbers import n_of
 from sozo.tasks import Dat, read_run
 from sozo.training.arguments import DpoArguments, SftArguments, TablePerStep
+from sozo.training.batches import whole_steps
 from sozo.training.decided import TrainingRun
 from sozo.training.run import stored_dataset, train
 from sozo.training.selection import (
     Selected,
+    is_run,
     select_pairs,
     select_top,
     training_rows,
@@ -102,9 +104,11 @@ class SftRun(_TableRun):
     ) -> None:
         """Choose the answers, and say which."""
         beside: Any = asked.beside
-        self._answers = [*(asked.answers or ()), *beside]
+        tables = list(filter(is_run, beside))
+        self._answers = [*(asked.answers or ()), *tables]
         self._word_targets = asked.word_targets
-        self._top = select_top(asked.answers or (), asked.top_k, beside)
+        step = whole_steps("top_k", asked.top_k, training)
+        self._top = select_top(asked.answers or (), asked.top_k, beside, step)
         if training.process_index == 0:
             tqdm.write(f"SFT on {self._top.summary()}")
         rows = zip(self._top.texts, self._top.scores.tolist(), strict=True)
@@ -117,7 +121,7 @@ class SftRun(_TableRun):
             model,
             facts={"selection": self._top.facts()},
             sources=_sources(asked.answers or (), "sft", chosen=chosen)
-            + _sources(beside, "sft", chosen=True),
+            + _sources(tables, "sft", chosen=True),
             recorder=RunRecorder(tasks=self._top.tasks),
         )
 
@@ -147,9 +151,9 @@ class DpoRun(_TableRun):
     ) -> None:
         """Choose the pairs, and say which."""
         answers = asked.answers or ()
-        self._pairs = select_pairs(
-            answers, asked.num_pairs, seed=training.seed, rule=asked.pairs
-        )
+        count = asked.num_pairs
+        count -= count % whole_steps("num_pairs", count, training)
+        self._pairs = select_pairs(answers, count, seed=training.seed, rule=asked.pairs)
         named = self._pairs._asdict()
         if training.process_index == 0:
             for name, selected in named.items():

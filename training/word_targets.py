@@ -250,8 +250,10 @@ def word_targets(answers: Sequence[str | Path], tokenizer: Any) -> WordTargets:
     task = Dat(Dat.Settings(**own))
     nouns = read_nouns(settings["nouns"], task.settings.language)
     frontier = task.frontier(nouns, settings["frontier_encoder"])
+    # Words that were dealt depend on no other.
+    strength = 0.0 if settings.get("dealt") else settings["strength"]
     generator = FrontierNouns(
-        frontier, settings["strength"], settings["word_strength"], name="frontier"
+        frontier, strength, settings["word_strength"], name="frontier"
     )
     targets = WordTargets(generator.words, spell(tokenizer, frontier.nouns))
     for answer in generator.answer([""] * _CHECKED, 0, 0):

@@ -40,11 +40,15 @@ class PromptForm:
     system: str | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
-    def prompt(self, text: str, *, conversational: bool) -> list[Message] | str:
+    def prompt(self, text: Any, *, conversational: bool) -> list[Message] | str:
         """`text` as a model is asked it: one user turn where its tokenizer has a chat template, else plain text.
 
-        A line break parts the plain text from the response.
+        A line break parts the plain text from the response. Turns of a conversation, pairs of role and content, are
+        asked as they are, and as plain text the last of them.
         """
+        if not isinstance(text, str):
+            turns = [{"role": role, "content": said} for role, said in text]
+            return turns if conversational else f"{text[-1][1]}\n"
         if conversational:
             return [
                 *([{"role": "system", "content": self.system}] if self.system else []),

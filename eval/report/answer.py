@@ -104,7 +104,7 @@ def _facts(found: Findings) -> Iterator[Facts]:
                 name = translatable(
                     "{model} against {base}", model=name, base=base.name
                 )
-            yield Facts(name, _lines(rows, len(found.tasks) > 1))
+            yield Facts(name, stated(rows, len(found.tasks) > 1))
 
 
 def _heading(compared: Compared, told: bool) -> str:
@@ -123,7 +123,7 @@ def _base(compared: Compared) -> str:
     return names[0] if len(names) == 1 else translatable("its base")
 
 
-def _lines(rows: Sequence[Finding], several: bool) -> list[tuple[str, Sequence[str]]]:
+def stated(rows: Sequence[Finding], several: bool) -> list[tuple[str, Sequence[str]]]:
     """What is higher, lower and the rest; last what training went for, and what is not known of it."""
     lines: list[tuple[str, Sequence[str]]] = []
     curves = [row for row in rows if row.kind == CURVE]

@@ -49,6 +49,7 @@ class Arm:
     start: "Arm | None" = None  # whose model it starts from; None: the study's
     answers: "Arm | None" = None  # what it trains on is drawn from this arm
     num_training_answers: int | None = None  # how much of it, if not the study's
+    beside: tuple["Arm", ...] = ()  # whose usable answers it imitates too
     flags: tuple[
         tuple[str, str], ...
     ] = ()  # of the trainer; of studies/study/sample.py where nothing is trained
@@ -148,12 +149,13 @@ def _read_arm(
         for key in ("config", "num_training_answers"):
             if keys[key]:
                 raise UserError(f"{key} goes with train")
-        if unknown := sorted(set(flags) - sampling):
+        # Of another task what draws the answers tells.
+        if (unknown := sorted(set(flags) - sampling)) and "task" not in flags:
             raise UserError(
                 f"unknown setting: {unknown[0]}"
                 + hint(unknown[0], sampling | set(_KEYS))
             )
-    read_beside(flags.get("beside"))
+    beside = read_beside(flags.get("beside"))
     start = arms.get(keys["from"])
     if start and (
         dict(start.flags).get("model") in OF_NOUNS
@@ -180,6 +182,7 @@ def _read_arm(
         start=start,
         answers=arms.get(keys["answers"]),
         num_training_answers=keys["num_training_answers"],
+        beside=tuple(arms[name] for name in beside if name in arms),
         flags=tuple(
             (key, json.dumps(v) if isinstance(v, bool | dict) else str(v))
             for key, v in flags.items()

@@ -18,6 +18,7 @@ from sozo.scoring.statistics.proportions import holm
 from sozo.scoring.statistics.seeds import difference, over_seeds
 from sozo.scoring.table import Cell
 from sozo.studies.study.table11 import Table11Row
+from sozo.tasks import task_type
 from sozo.tasks.dat.view import INSTRUMENTS, DatView
 
 SCORE = "score"
@@ -44,7 +45,8 @@ class RowMeasure:
     heading: str
     sentence: str  # what it says, for somebody new
     measure: Measure  # how a number is written
-    value: Callable[[Table11Row], float | None]  # None where nobody measured it
+    # None where nobody measured it
+    value: Callable[[Table11Row], Estimate | float | None] = lambda _: None
     kind: str = MEAN  # or DIFFERENCE, if it is one itself
 
     def show(self, value: float | None) -> str:
@@ -74,18 +76,13 @@ def _instrument(name: str) -> RowMeasure:
     )
 
 
-def _gain(number: int) -> Callable[[Table11Row], float | None]:
-    return lambda row: gain.value if (gain := row.gains[number]) else None
+def _gain(number: int) -> Callable[[Table11Row], Estimate | None]:
+    return lambda row: row.gains[number]
 
 
-def _gain_part(name: str) -> Callable[[Table11Row], float | None]:
+def _gain_part(name: str) -> Callable[[Table11Row], Estimate | None]:
     """Of a part of the second encoder's gain."""
-
-    def value(row: Table11Row) -> float | None:
-        gain = getattr(row.parts, name) if row.parts else None
-        return gain and gain.value
-
-    return value
+    return lambda row: getattr(row.parts, name) if row.parts else None
 
 
 DEVIATIONS = Measure("deviations", 2, unit="sd")
@@ -151,6 +148,13 @@ MEASURES = {
 }
 
 
+def measured(name: str) -> RowMeasure:
+    """One of MEASURES, or a control task's measure, such as `sentences/usable`."""
+    if name in MEASURES:
+        return MEASURES[name]
+    return RowMeasure(name, "", task_type(name.partition("/")[0]).measure_named(name))
+
+
 @pydantic.dataclasses.dataclass(
     frozen=True, kw_only=True, config=ConfigDict(extra="forbid")
 )
@@ -158,15 +162,17 @@ class Difference:
     """One line of a YAML's `exploratory`: how far an arm is from another, or from a number, over the seeds."""
 
     arm: str
-    measure: str  # one of MEASURES
+    measure: str  # one of MEASURES, or of a control task
     against: str | StrictFloat = 0.0  # another arm, or a number
 
     def __post_init__(self) -> None:
-        if self.measure not in MEASURES:
+        try:
+            kind = measured(self.measure).kind
+        except UserError:
             raise ValueError(
-                f"{self.title}: no measure {self.measure}; there are {', '.join(MEASURES)}"
-            )
-        if self.against == "base" and MEASURES[self.measure].kind == DIFFERENCE:
+                f"no measure {self.measure}; there are {', '.join(MEASURES)}, and those of control tasks"
+            ) from None
+        if self.against == "base" and kind == DIFFERENCE:
             raise ValueError(
                 f"{self.title}: {self.measure} is a difference from base already; leave out against: base"
             )
@@ -182,7 +188,7 @@ class Difference:
         other = (
             self.against
             if isinstance(self.against, str)
-            else MEASURES[self.measure].show(self.against)
+            else measured(self.measure).show(self.against)
         )
         return f"{self.measure} of {self.arm}" + (
             f" minus {other}" if self.against else ""
@@ -248,7 +254,7 @@ class Claim(Difference):
         """What must hold, in words."""
         ((relation, bound),) = self._bounds.items()
         sign = "±" * (relation == "within")
-        limit = MEASURES[self.measure].show(bound).lstrip("+")
+        limit = measured(self.measure).show(bound).lstrip("+")
         return f"{self.formula} {relation} {sign}{limit}"
 
     def chances(self, values: Values) -> tuple[float, float] | None:

@@ -146,12 +146,6 @@ def table11(
             help="Whose mean is taken out of its vectors: tiny, or a file (default: JumanDIC's)."
         ),
     ] = None,
-    control_tasks: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="NAME=DIR: runs of a task with a control measure, that of base too."
-        ),
-    ] = None,
     title: Annotated[str, typer.Option(help="The page's heading.")] = "Table 11",
 ) -> None:
     """The paper's Table 11 of your tables of answers.
@@ -174,7 +168,6 @@ def table11(
         {name: StudyRow(models.get(name), path) for name, path in named.items()},
         paper_model=paper_model,
         second_encoder=second_encoder,
-        controls=_named(control_tasks or ()),
         nouns=nouns,
     )
     print_lines(

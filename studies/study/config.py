@@ -33,8 +33,8 @@ from sozo.scoring.languages import LANGUAGES, read_nouns
 from sozo.scoring.parse import NUM_WORDS
 from sozo.studies.study.arms import PAPER, Arm, read_arms
 from sozo.studies.study.claims import CLAIM_KEYS, Claim, Difference, check_claims
-from sozo.studies.study.control_tasks import control_of
 from sozo.studies.study.nouns import FILE
+from sozo.tasks import task_type
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.words import PROMPTS
 from sozo.training.estimates import Architecture, architecture_of
@@ -116,9 +116,9 @@ class Study:
     second_encoder: str | None = (
         None  # an encoder that no arm is trained on, by which gains are measured too
     )
-    control_tasks: list[str] = Field(
-        default_factory=list
-    )  # by which a trained row's understanding is compared
+    control_tasks: dict[str, dict[str, Any]] = Field(
+        default_factory=dict
+    )  # by which rows are compared with the model before any training; of each its settings
     keep_checkpoints: StrictBool = False  # of finished steps, too
 
     @property
@@ -155,8 +155,9 @@ class Study:
 
     @cached_property
     def rows(self) -> tuple[Arm, ...]:
-        """The arms, or the paper's."""
-        return read_arms(PAPER if self.arms is None else self.arms, self.seeds, FLAGS)
+        """The arms that answer DAT, or the paper's."""
+        arms = read_arms(PAPER if self.arms is None else self.arms, self.seeds, FLAGS)
+        return tuple(arm for arm in arms if "task" not in dict(arm.flags))
 
     @property
     def points(self) -> list[tuple[Arm, int]]:
@@ -169,15 +170,16 @@ class Study:
         """A step's or a row's name at a seed: at the study's first it is the plain one."""
         return name if seed == self.seeds[0] else f"{name}@{seed}"
 
-    def bases(self) -> dict[str, str]:
-        """Of each row the arm `base` at its seed, by their names; empty in a study that has no such arm."""
-        base = next((arm for arm in self.rows if arm.name == "base"), None)
+    def bases(self, *names: str) -> dict[str, str]:
+        """Of each row the first arm of these `names` at its seed, or what gains are over; empty without such an arm."""
+        arms = {arm.name: arm for arm in self.rows}
+        base = next((n for n in (*names, "start", "base", "before") if n in arms), None)
         if base is None:
             return {}
         return {
-            self.at(arm.name, seed): self.at("base", base.seed(seed))
+            self.at(arm.name, seed): self.at(base, arms[base].seed(seed))
             for arm, seed in self.points
-            if arm != base
+            if arm.name != base
         }
 
     def model_at(self, seed: int) -> str:
@@ -283,10 +285,10 @@ def _check(study: Study) -> None:
         )
     check_claims(study.claims, study.exploratory, {arm.name: arm for arm in study.rows})
     for task in study.control_tasks:
-        control_of(task)
+        task_type(task)
     if study.control_tasks and not study.bases():
         raise UserError(
-            "control_tasks compare with an arm named base; add base: {} to the arms"
+            "control_tasks compare with an arm named before; add before: {} to the arms"
         )
     for arm in study.rows:
         if arm.train and not (arm.config or getattr(study.training, arm.train)):

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from sozo.data.record import read_json
 from sozo.data.settings import read_yaml
 from sozo.models.needs import not_here, values_of
 from sozo.models.settings import OF_NOUNS
@@ -12,6 +11,7 @@ from sozo.studies.study.config import Study
 from sozo.studies.study.plan import study_disk
 from sozo.studies.study.steps import Step
 from sozo.training.estimates import GIB, free_gib
+from sozo.training.hub import HUB
 
 _TRAINS = ("torch", "transformers", "trl", "accelerate", "datasets")
 _PAGE = ("jinja2", "matplotlib", "pandas")
@@ -33,15 +33,10 @@ def missing(study: Study, steps: Sequence[Step]) -> Iterator[str]:
     yield from not_here(
         named, {study.model_at(seed) for seed in study.seeds} - set(OF_NOUNS), packages
     )
-    for folder, count in sorted(
-        {pair for step in steps for pair in step.beside.items()}
-    ):
-        metrics = Path(folder) / "metrics.json"
-        usable = read_json(metrics).get("usable") if metrics.is_file() else None
-        if usable is None:
-            yield f"{folder}: holds no finished answers, which stand beside an arm's lists; draw them first"
-        elif usable < count:
-            yield f"{folder}: holds {usable} usable answers, and {count} are to stand beside an arm's lists; draw more"
+    drawn = {study.step_folder(step.name) for step in steps}
+    for source in sorted({name for step in steps for name in step.beside} - drawn):
+        if not Path(source).exists() and not source.startswith(HUB):
+            yield f"{source}: is not there, which is to stand beside an arm's answers; draw or write it first"
     gpus = max(
         (own["num_processes"] for own in hardware if not own.get("use_cpu")), default=0
     )

@@ -1,6 +1,6 @@
 """The page of a study, or of any tables of answers, and the same in Markdown: claims, arms, rows, charts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,11 +8,23 @@ from typing import Any
 from sozo.data.markdown import bullets
 from sozo.data.record import refuse_foreign, write_json, write_whole
 from sozo.data.schema import Reason, iter_tables, part_paths
+from sozo.data.study_folder import without_seed
+from sozo.eval.curve import CURVE
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.findings import findings
+from sozo.eval.report.answer import stated
 from sozo.eval.report.charts import Spot, ridge_chart, scatter_chart, steps_chart
 from sozo.eval.report.exports import write_tables
+from sozo.eval.report.labels import english
 from sozo.eval.report.render import render
 from sozo.eval.report.tables import paper_table
-from sozo.scoring.measure import DIFFERENCE, Estimate, Measure, normal_interval
+from sozo.scoring.measure import (
+    DIFFERENCE,
+    FEWEST,
+    Estimate,
+    Measure,
+    normal_interval,
+)
 from sozo.scoring.numbers import SHARE, p_value, share
 from sozo.scoring.table import Cell, Content, Table, markdown, tabulate
 from sozo.studies.study.beside_paper import beside_table
@@ -27,10 +39,11 @@ from sozo.studies.study.claims import (
     SHUFFLED,
     Difference,
     RowMeasure,
+    measured,
     seeds_cell,
     when_noted,
 )
-from sozo.studies.study.control_tasks import explanation, heading, over_arm
+from sozo.studies.study.control_tasks import EXPLANATION, heading
 from sozo.studies.study.result import (
     StudyResult,
     base_values,
@@ -99,19 +112,64 @@ def arms_table(result: StudyResult) -> Table:
                 cells[measure_heading(result, name)] = seeds_cell(
                     mean, measure.measure, measure.kind, below
                 )
-        for control, by_row in result.controls.items():
-            of_arm = {
-                seed: by_row[row]
-                for seed, row in result.names(arm).items()
-                if row in by_row
-            }
-            cells[heading(control)] = over_arm(of_arm)
+        for control in result.controls:
+            mean = result.interval(control.name, arm)
+            cells[heading(control)] = seeds_cell(mean, control)
         rows.append(cells)
     sentences = [
         f"{measure_heading(result, name)}: {MEASURES[name].sentence}"
         for name in result.measures
     ]
-    return tabulate("The arms", rows, [*sentences, *map(explanation, result.controls)])
+    return tabulate(
+        "The arms", rows, [*sentences, *[EXPLANATION] * bool(result.controls)]
+    )
+
+
+def four_lines(result: StudyResult) -> list[str]:
+    """Of the first claim's arm: did it work, is it only hotter, what was lost, what next. Empty without claims."""
+    if not result.study or not result.claims:
+        return []
+    study, verdict = result.study, result.claims[0]
+    claim, so = verdict.claim, verdict.verdict
+    arm = next(arm for arm in study.rows if arm.name == claim.arm)
+    seed, *others = arm.seeds
+    row_name = study.at(arm.name, seed)
+    why = verdict.reason if others else ""
+    found = _difference_cell(claim, verdict.interval, why).line
+    following = f"read the answers: sozo report {study.output_dir} --output report.html"
+    if len(arm.seeds) < FEWEST:
+        again = f"sozo study {study.file} --model {study.model}"
+        following = f"more seeds: seeds: [1, 2, 3] in that file, then {again}"
+    for side in () if others else (claim.arm, claim.against):
+        if isinstance(side, str):
+            found += f"; {side} {result.cell(claim.measure, study.at(side, seed)).line}"
+        so = "of one training each, in brackets over its answers; another seed may say otherwise"
+    models = find_evaluated([study.output_dir])
+
+    def said(bases: Mapping[str, str], *, curve: bool) -> str:
+        base, _ = without_seed(bases.get(row_name, row_name))
+        rows = [
+            replace(row, target="")
+            for row in findings(models, base).rows
+            if row.first
+            and row.model == arm.name
+            and (row.kind == CURVE) == curve
+            and (curve or row.task in study.control_tasks)
+        ]
+        return ". ".join(
+            f"{english(state)}: {'; '.join(map(english, texts))}"
+            for state, texts in stated(rows, True)
+        )
+
+    hotter = said(study.bases(), curve=True) or "not known"
+    hotter += " (to compare, draw more temperatures: sampling)" * ("not " in hotter)
+    lost = said(study.bases("before"), curve=False) or "not known"
+    return [
+        f"Did it work? {claim.formula}: {found}; {so}",
+        f"Only hotter? {hotter}",
+        f"What was lost, against the model before any training? {lost}",
+        f"What next? {following}",
+    ]
 
 
 def claims_table(result: StudyResult) -> Table:
@@ -157,7 +215,7 @@ def _difference_cell(
         paired = isinstance(line.against, str) and interval.base_n is None
         n = interval.n if interval.base_n is None else min(interval.n, interval.base_n)
         below.insert(0, f"{n} seed{'s' * (n != 1)}{', paired' * paired}")
-    measure = MEASURES[line.measure]
+    measure = measured(line.measure)
     return seeds_cell(
         interval, measure.measure, DIFFERENCE if line.against else measure.kind, below
     )
@@ -167,7 +225,7 @@ def rows_table(result: StudyResult) -> Table:
     """Table 11 with different words at equal size, gains and control tasks; below it the paper's rows of the model."""
     model = result.table.paper_model
     rows = [_row_cells(result, row) for row in result.table.rows]
-    shown = tabulate("Table 11", rows, list(map(explanation, result.controls)))
+    shown = tabulate("Table 11", rows, [EXPLANATION] * bool(result.controls))
     return replace(
         shown, papers=paper_table("dat_training", (model,)) if model else None
     )
@@ -309,7 +367,7 @@ def to_markdown(result: StudyResult) -> str:
     return "\n".join(parts)
 
 
-def write_page(path: Path, result: StudyResult) -> None:
+def write_page(path: Path, result: StudyResult, lines: Sequence[str] = ()) -> None:
     """Write the page and its tables, each file whole or not at all. What a result has not is left out."""
     tables = [rows_table(result), beside_table(result.table.rows)]
     if result.study:
@@ -339,6 +397,7 @@ def write_page(path: Path, result: StudyResult) -> None:
         Path(__file__).with_name("page.html"),
         title=result.title,
         result=result,
+        lines=lines,
         spots=spots,
         arms_chart=scatter_chart(spots, across, "DAT score", "arms") if spots else "",
         tables=tables,
@@ -370,8 +429,9 @@ def _sample(folder: Path) -> list[dict[str, Any]]:
 def write_result(folder: Path, result: StudyResult, name: str) -> str:
     """Write `name`.md, report.html and, last, metrics.json into `folder`; returns the Markdown."""
     refuse_foreign(folder, "report.html")
-    text = to_markdown(result)
-    write_page(folder / "report.html", result)
+    lines = four_lines(result)
+    text = "\n".join(filter(None, (bullets(lines), to_markdown(result))))
+    write_page(folder / "report.html", result, lines)
     write_whole(folder / f"{name}.md", f"# {result.title}\n\n{text}".encode())
     write_json(folder / "metrics.json", result.to_json())
     return text

@@ -89,8 +89,9 @@ class Records:
         )
         if model.is_dir() and not model.is_relative_to(self.folder):
             inputs["the model's folder"] = _digests(model)
-        for folder in filter(Path.is_dir, map(Path, step.beside)):
-            inputs[str(folder)] = _digests(folder)
+        for path in filter(Path.exists, map(Path, step.beside)):
+            if not path.is_relative_to(self.folder):
+                inputs[str(path)] = _digests(path)
         config = json.loads(
             json.dumps(read_yaml(step.config) if step.config else {}, default=str)
         )
@@ -123,5 +124,7 @@ class Records:
         return self.folder / "steps" / f"{name}.json"
 
 
-def _digests(model: Path) -> str:
-    return " ".join(filter(None, model_digests(model).values()))
+def _digests(path: Path) -> str:
+    if path.is_file():
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    return " ".join(filter(None, model_digests(path).values()))

@@ -16,6 +16,7 @@ from sozo.scoring.languages import read_nouns
 from sozo.scoring.measure import Estimate
 from sozo.scoring.second_encoder import GainParts, SecondEncoder
 from sozo.scoring.statistics.seeds import over_seeds
+from sozo.scoring.table import Cell
 from sozo.studies.study.arms import Arm
 from sozo.studies.study.beside_paper import by_repeated_words, figures
 from sozo.studies.study.claims import MEASURES, ClaimVerdict, Difference, Values, judge
@@ -57,25 +58,34 @@ class StudyResult:
 
     @cached_property
     def values(self) -> Mapping[str, Values]:
-        """Measure -> arm -> seed -> value, of those measures that some row has."""
-        rows = {row.summary.source: row for row in self.table.rows}
-        values: dict[str, dict[str, dict[int, float | None]]] = {}
-        for name, measure in MEASURES.items():
-            values[name] = {}
-            for arm in self.arms:
-                values[name][arm.name] = {
-                    seed: measure.value(rows[row])
+        """Measure -> arm -> seed -> value."""
+        return {
+            name: {
+                arm.name: {
+                    seed: self.cell(name, row).estimate.value
                     for seed, row in self.names(arm).items()
                 }
-        return values
+                for arm in self.arms
+            }
+            for name in (*MEASURES, *(control.name for control in self.controls))
+        }
+
+    def cell(self, measure: str, name: str) -> Cell:
+        """What the row of this name has of a measure, with an interval over its answers where one is known."""
+        for control, by_row in self.controls.items():
+            if control.name == measure:
+                return by_row.get(name, Cell())
+        row = next(row for row in self.table.rows if row.summary.source == name)
+        known = MEASURES[measure]
+        return Cell(known.value(row), known.measure, known.kind)
 
     @property
     def measures(self) -> list[str]:
         """Those that some row has."""
         return [
             name
-            for name, arms in self.values.items()
-            if any(_numbers(by_seed) for by_seed in arms.values())
+            for name in MEASURES
+            if any(_numbers(by_seed) for by_seed in self.values[name].values())
         ]
 
     @property
@@ -189,6 +199,8 @@ def tables_result(
 ) -> StudyResult:
     """Read the rows' tables of answers and what their trainings measured, and the runs of control tasks.
 
+    These are compared with the model before any training.
+
     The second encoder's gain is taken apart by vectors centred on `nouns` (as in `read_nouns`).
     """
     folders = {name: row.answers for name, row in rows.items()}
@@ -202,13 +214,15 @@ def tables_result(
     # However few usable lists a base has at a high temperature, the other rows' words are counted in as many as without.
     beside = set()
     if study:
-        again = [arm for arm in study.rows if arm.again]
+        again = [arm for arm in study.rows if arm.again or arm.name == "before"]
         beside = {study.at(arm.name, seed) for arm in again for seed in arm.seeds}
     table = table11(folders, paper_model, beside)
     if second or study:
         table = with_gains(table, folders, second, bases)
     if bases is None:
         bases = {name: "base" for name in folders if name != "base"}
+    if study:
+        bases = study.bases("before")
     return StudyResult(
         title,
         folders,

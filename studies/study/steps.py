@@ -11,6 +11,7 @@ from sozo.data.study_folder import StudyRow
 from sozo.models.settings import OF_FORM, OF_NOUNS, GeneratorSettings
 from sozo.studies.study.arms import Arm
 from sozo.studies.study.config import NOUNS, Study
+from sozo.tasks import task_type
 from sozo.training.arguments import read_beside
 
 _MODEL_FLAGS = {
@@ -114,11 +115,11 @@ def study_rows(study: Study) -> dict[str, StudyRow]:
 
 
 def control_runs(study: Study) -> list[tuple[str, Path]]:
-    """The runs of control tasks, by the rows' names: of each task the base's and every trained row's."""
+    """The runs of control tasks, by the rows' names."""
     return [
         (step.flags["source"], Path(step.flags["output_dir"]))
-        for step in study_steps(study)
-        if "task" in step.flags
+        for arm, seed in study.points
+        for step in _controls(study, arm, seed)
     ]
 
 
@@ -135,22 +136,14 @@ def _nouns(study: Study) -> Iterator[Step]:
 
 
 def _controls(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
-    """Let a trained row's model, and the base, answer each control task; how, is the task's own affair."""
-    for task in study.control_tasks if arm.train or arm.name == "base" else ():
-        (model, step), name = (
-            _model(study, arm, seed),
-            study.at(f"{arm.step}-{task}", seed),
-        )
-        flags = {"task": task, "model": model, "source": study.at(arm.name, seed)}
-        flags |= {"output_dir": study.step_folder(name)}
-        flags |= _sampling_flags(study, _MODEL_FLAGS - {"sampling", "max_new_tokens"})
-        yield Step(
-            name,
-            SAMPLE,
-            flags,
-            (step,) if step else (),
-            launcher=study.path(study.sampling["launcher"]),
-        )
+    """Let a row's model answer each control task; where it draws otherwise, those that have a curve."""
+    if _model(study, arm, seed)[0] not in OF_NOUNS:
+        for task, own in study.control_tasks.items():
+            if task_type(task).curve or not arm.again:
+                name = study.at(f"{arm.step}-{task}", seed)
+                own = {key: str(value) for key, value in own.items()} | {"task": task}
+                own["source"] = study.at(arm.name, seed)
+                yield _sample(study, arm, seed, name, study.num_answers, seed, **own)
 
 
 def _sampling_flags(study: Study, names: set[str]) -> dict[str, str]:
@@ -203,10 +196,20 @@ def _training_table(study: Study, arm: Arm, count: int, seed: int) -> Iterator[S
 
 
 def _sample(
-    study: Study, arm: Arm, seed: int, name: str, count: int, random_seed: int
+    study: Study,
+    arm: Arm,
+    seed: int,
+    name: str,
+    count: int,
+    random_seed: int,
+    **own: str,
 ) -> Step:
-    """Draw `count` answers of an arm's model with the random numbers of `random_seed`."""
+    """Draw `count` answers of an arm's model with the random numbers of `random_seed`; `own` flags go over the others.
+
+    How many answers another task than DAT has is its own affair.
+    """
     model, step = _model(study, arm, seed)
+    own = ({} if arm.train else dict(arm.flags)) | own
     # A row of which no list is usable is a row.
     flags = {
         "model": model,
@@ -216,18 +219,18 @@ def _sample(
     }
     flags |= {"source": study.at(arm.step, seed), "output_dir": study.step_folder(name)}
     names = study.sampling.keys() - {"launcher"}
+    if "task" in own:
+        names &= _MODEL_FLAGS - {"sampling", "max_new_tokens"}
     flags |= _sampling_flags(
         study, names - _MODEL_FLAGS if model in OF_NOUNS else names
     )
     if model in OF_NOUNS and study.nouns:
         flags["nouns"] = study.nouns
         step = next((own.name for own in _nouns(study)), "")
-    if not arm.train:
-        flags |= {key: value for key, value in arm.flags if key != "model"}
     return Step(
         name,
         SAMPLE,
-        flags,
+        flags | {key: value for key, value in own.items() if key != "model"},
         (step,) if step else (),
         launcher=study.path(study.sampling["launcher"]),
     )
@@ -246,23 +249,26 @@ def _train(study: Study, arm: Arm, seed: int) -> Iterator[Step]:
         inputs += [step] if step else []
     if not arm.train:
         return
-    if arm.answers:
-        count = arm.num_training_answers or study.num_training_answers
-        *before, table = _training_table(
-            study, arm.answers, count, arm.answers.seed(seed)
-        )
+    count = arm.num_training_answers or study.num_training_answers
+    own = dict(arm.flags)
+    beside = read_beside(own.get("beside"))
+    learned = {other: beside.pop(other.name) for other in arm.beside}
+    for other, most in (
+        learned | ({arm.answers: count} if arm.answers else {})
+    ).items():
+        *before, table = _training_table(study, other, most, other.seed(seed))
         yield from [*before, table]
-        flags["answers"] = study.step_folder(table.name)
         inputs.append(table.name)
+        if other == arm.answers:
+            flags["answers"] = study.step_folder(table.name)
+        else:
+            beside[study.step_folder(table.name)] = most
+            own["beside"] = json.dumps(beside)
     counts = {
         "sft": {"top_k": str(study.top_k)},
         "dpo": {"num_pairs": str(study.num_pairs)},
     }
-    flags |= (
-        counts.get(arm.train, {})
-        | _sampling_flags(study, set(OF_FORM))
-        | dict(arm.flags)
-    )
+    flags |= counts.get(arm.train, {}) | _sampling_flags(study, set(OF_FORM)) | own
     flags |= {
         "seed": str(seed),
         "output_dir": study.step_folder(name),

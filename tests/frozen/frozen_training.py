@@ -44,7 +44,6 @@ PLANS = (
     ("dpo", "swallow-8b/dpo", Hardware(8, 3, "zero3")),
     ("grpo", "swallow-8b/grpo", Hardware(8, 2, "zero2")),
     ("grpo", "qwen2.5-7b/grpo", Hardware(4, 3, "zero3")),
-    ("sft", "llm-jp-3-7.2b/wide", Hardware(8)),
     ("grpo", "gemma-3-270m/mix", Hardware(1)),
 )
 

@@ -3,15 +3,13 @@
 import random
 from dataclasses import replace
 
-import numpy as np
 import pytest
-from scipy import stats
 
 from sentences import refused
 from sipen_runs import run_of, truthful
 from sozo.data.study_folder import StudyRow
 from sozo.studies.study.config import load_study
-from sozo.studies.study.control_tasks import control_rows, over_arm
+from sozo.studies.study.control_tasks import control_rows
 from sozo.studies.study.page import to_markdown
 from sozo.studies.study.plan import plan_lines
 from sozo.studies.study.result import tables_result
@@ -128,35 +126,8 @@ def test_what_is_on_another_scale_is_not_compared(tmp_path):
     assert "sipen_prompt is sipen-ja-v2 and sipen-ja-v1" in said.below[0]
 
 
-def test_an_arm_is_a_mean_over_its_seeds(tmp_path):
-    folders = {
-        name: row(tmp_path, name, 0.9, seed).folder
-        for seed, name in enumerate(("base", "base@1", "base@2"))
-    }
-    for seed, right in enumerate((0.5, 0.7, 0.75)):
-        folders[f"arm{seed}"] = row(tmp_path, f"arm{seed}", right, seed).folder
-    bases = {"arm0": "base", "arm1": "base@1", "arm2": "base@2"}
-    by_row = next(iter(control_rows(folders.items(), bases).values()))
-    cells = {seed: by_row[f"arm{seed}"] for seed in range(3)}
-    said = over_arm(cells)
-    gaps = [cell.change.value for cell in cells.values()]
-    low, high = stats.t.interval(0.95, 2, np.mean(gaps), stats.sem(gaps))
-    change = said.change.estimate
-    assert (change.value, change.low, change.high) == pytest.approx(
-        (np.mean(gaps), max(low, -1), min(high, 1))
-    )
-    assert said.value == pytest.approx(np.mean([cell.value for cell in cells.values()]))
-    assert "of" not in said.line  # a mean of three seeds is no count of three
-    assert over_arm({0: cells[0]}) == cells[0]
-    assert over_arm({}) is None
-    two = over_arm({0: cells[0], 1: cells[1]})
-    assert (two.change.interval, two.below) == ("", ("2 seeds: an interval needs 3",))
-    base = over_arm({seed: by_row[name] for seed, name in enumerate(bases.values())})
-    assert (base.change, base.below) == (None, ())
-
-
 def test_a_study_asks_the_base_and_every_trained_row(tmp_path):
-    study = load_study(study_file(tmp_path, control_tasks=["sipen"]), "runs/s")
+    study = load_study(study_file(tmp_path, control_tasks={"sipen": {}}), "runs/s")
     steps = {step.name: step for step in study_steps(study)}
     controls = {"base-sipen", "sft-sipen", "dpo1-sipen", "dpo2-sipen", "grpo-sipen"}
     assert controls < set(steps)
@@ -177,18 +148,17 @@ def test_a_study_asks_the_base_and_every_trained_row(tmp_path):
     assert controls < set(steps["table"].inputs)
     names = [step.name for step in study_steps(study)]
     assert names.index("grpo") < names.index("grpo-sipen") < names.index("table")
-    plain = [step.name for step in study_steps(replace(study, control_tasks=[]))]
+    plain = [step.name for step in study_steps(replace(study, control_tasks={}))]
     assert plain == [name for name in names if name not in controls]
 
 
 @pytest.mark.parametrize(
     ("changes", "row"),
     [
-        ({"control_tasks": "sipen"}, "control tasks: no list"),
-        ({"control_tasks": ["dat"]}, "control tasks: no control measure"),
-        ({"control_tasks": ["sippen"]}, "control tasks: no such task"),
+        ({"control_tasks": ["sipen"]}, "control tasks: no mapping"),
+        ({"control_tasks": {"sippen": {}}}, "control tasks: no such task"),
         (
-            {"control_tasks": ["sipen"], "arms": {"GRPO": {"train": "grpo"}}},
+            {"control_tasks": {"sipen": {}}, "arms": {"GRPO": {"train": "grpo"}}},
             "control tasks: no base",
         ),
     ],
@@ -218,11 +188,10 @@ def test_the_difference_stands_beside_the_row(tmp_path):
     }
     assert "−50.0 points [" in lines["GRPO"]
     assert "90.3% [" in lines["base"]
-    assert "33.3%" in text  # what guessing has
     stored = result.to_json()["control_tasks"]["sipen/controls"]
-    assert stored["base"]["difference"] is None
-    assert stored["SFT"]["difference"]["value"] == 0
-    change = stored["GRPO"]["difference"]
-    assert change["low"] < change["value"] < change["high"] < 0
-    with refused("control tasks: no run of the base"):
-        control_rows(runs[1:], {"SFT": "base"})
+    assert "difference" not in stored["base"]
+    assert stored["SFT"]["difference"] == 0
+    change = stored["GRPO"]
+    assert (
+        change["difference_low"] < change["difference"] < change["difference_high"] < 0
+    )

@@ -1,6 +1,7 @@
 """`sozo study FILE --model YOURS`: a model of one's own in a study's place of a model, planned as what it is."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -21,25 +22,54 @@ from sozo.training.estimates import TINY, architecture_of
 from tiny_study import change, run
 
 ANY = ROOT / "recipes" / "any"
-PAPERS = ROOT / "recipes" / "swallow-8b" / "beyond.yaml"
+PAPERS = ROOT / "recipes" / "swallow-8b" / "reproduce.yaml"
 
 
-@pytest.mark.parametrize("name", ["wide", "wide-en"])
-def test_wide_begins_at_the_model_itself_and_is_compared_by_an_encoder_of_nobody(name):
-    own = load_study(ANY / f"{name}.yaml", model="org/model-7B")
-    assert own.output_dir == f"runs/any/{name}/org-model-7B"
+def test_wide_begins_at_the_model_itself_and_is_compared_with_its_placebo(tmp_path):
+    own = load_study(ANY / "wide.yaml", model="org/model-7B")
+    assert own.output_dir == "runs/any/wide/org-model-7B"
     steps = {step.name: step for step in study_steps(own)}
-    for arm, rate in (("base", "0.0003"), ("wide", None)):
+    for arm, rate in (("start", "0.0003"), ("wide", None), ("placebo", None)):
         flags = steps[arm].flags
         assert flags["model_name_or_path"] == "org/model-7B"
         assert flags.get("learning_rate") == rate
-    assert steps["wide-lists-1920"].flags["word_strength"] == "60"
+    lists = [steps[f"{one}-lists-1920"].flags for one in ("wide", "placebo")]
+    assert {key for key, value in lists[0].items() if value != lists[1].get(key)} == {
+        "source",
+        "output_dir",
+    }
+    assert (lists[0].get("dealt"), lists[1]["dealt"]) == (None, "true")
     assert steps["nouns"].inputs == ()
-    for lists in ("even-lists", "even-lists-1000", "wide-lists", "wide-lists@3"):
-        assert steps[lists].inputs == ("nouns",)
-        assert steps[lists].flags["nouns"] == f"{own.output_dir}/nouns/nouns.txt"
-    assert own.second_encoder == "e5"
-    assert own.claims[0].formula == "second encoder pairing of wide"
+    for name in ("even-lists", "even-lists-1000", "wide-lists", "wide-lists@3"):
+        assert steps[name].inputs == ("nouns",)
+        assert steps[name].flags["nouns"] == f"{own.output_dir}/nouns/nouns.txt"
+    # Its own sentences are drawn for what is trained at their seed, and are no row.
+    sentences = steps["own-sentences-160@2"]
+    assert sentences.flags["sentences_split"] == "train"
+    assert "noun_checker" not in sentences.flags
+    assert set(steps["wide@2"].inputs) == {"own-sentences-160@2", "wide-lists-1920@2"}
+    assert steps["wide@2"].beside == {sentences.flags["output_dir"]: 160}
+    assert "own sentences" not in {arm.name for arm in own.rows}
+    # What was lost is a difference from the model before any training; gains are over its start.
+    assert (own.bases()["wide@2"], own.bases("before")["wide@2"]) == (
+        "start@2",
+        "before",
+    )
+    assert own.claims[0].formula == "second encoder pairing of wide minus placebo"
+
+
+@pytest.mark.parametrize("name", ["wide", "diverse"])
+def test_one_language_changes_all_that_goes_by_it(name, tmp_path):
+    folder = tmp_path / "recipes"
+    shutil.copytree(ANY.parent / "accelerate", folder / "accelerate")
+    shutil.copytree(ANY, folder / "any")
+    file = folder / "any" / f"{name}.yaml"
+    text = file.read_text("utf-8").replace("&language ja", "&language en")
+    file.write_text(text, "utf-8")
+    steps = study_steps(load_study(file, "o", model="tiny"))
+    words = [word for step in steps for word in step.settings]
+    assert "en" in words
+    assert not [word for word in words if word == "ja" or '"ja"' in word]
 
 
 def test_each_model_has_a_folder_of_its_own_unless_one_is_given():
@@ -59,8 +89,7 @@ def test_what_a_yaml_says_of_its_own_model_is_not_said_of_yours(mini):
     assert own.shape == architecture_of(str(mini))
     assert own.shape.parameters < 300_000
     assert load_study(PAPERS, model="tiny").shape == TINY
-    paper = load_study(PAPERS.with_name("reproduce.yaml"), model=str(mini))
-    assert (paper.paper_model, paper.architecture) == (None, None)
+    assert (own.paper_model, own.architecture) == (None, None)
     # Its own tokenizer counts: a noun of its 64 is one token, others are unknown; a prompt has several.
     tokenizer = AutoTokenizer.from_pretrained(mini)
     assert own.lengths.prompt == len(encode_text(tokenizer, prompt("dat"))) > 1
@@ -79,9 +108,9 @@ def test_a_model_that_is_not_here_is_missing_and_its_steps_are_told(monkeypatch)
     assert (own.shape, study_disk(own, steps)) == (None, None)
     assert study_time(own, steps).startswith("no estimate of time without the model's")
     text = "\n".join(plan(own, steps, ["accelerate", "launch"]))
-    assert text.count("optimizer steps;") == 6
-    assert "1,920 examples / 8 a step = 240 optimizer steps" in text
-    assert text.count("memory, disk and hours are not known: ") == 27
+    assert text.count("optimizer steps;") == 9
+    assert "2,080 examples / 8 a step = 260 optimizer steps" in text
+    assert text.count("memory, disk and hours are not known: ") == 34
     assert "2,500 nouns at most: those that the model's tokenizer writes with" in text
     (line,) = missing(own, steps)
     assert says("study: model that is not here", line)

@@ -8,10 +8,12 @@ import pytest
 
 from fakes import Answer, write_answer_table
 from sentences import refused
+from sozo.eval.findings import Findings
 from sozo.eval.report.charts import Spot, scatter_chart
 from sozo.scoring.second_encoder import GainParts, gain
 from sozo.scoring.statistics.seeds import difference, over_seeds
 from sozo.studies.pages import standalone
+from sozo.studies.study import page
 from sozo.studies.study.claims import (
     FAILED,
     HELD,
@@ -377,8 +379,24 @@ def test_parts_of_the_second_encoders_gain_are_measures():
         ("second encoder shuffled", "shuffled"),
         ("second encoder pairing", "pairing"),
     ):
-        assert MEASURES[measure].value(of) == numbers[part].value
+        assert MEASURES[measure].value(of) == numbers[part]
     assert MEASURES["known pairs"].value(of) == 0.5
+
+
+def test_four_lines_answer_by_the_first_claim(result, monkeypatch):
+    asked = []
+    monkeypatch.setattr(page, "find_evaluated", asked.append)
+    monkeypatch.setattr(page, "findings", lambda _, base: Findings(base, [], {}))
+    lines = page.four_lines(result)
+    assert asked == [[result.study.output_dir]]
+    claim = result.claims[0]
+    assert lines[0].startswith(f"Did it work? {claim.claim.formula}: ")
+    assert lines[0].endswith(f"; {claim.verdict}")
+    assert lines[1] == (
+        "Only hotter? not known (to compare, draw more temperatures: sampling)"
+    )
+    assert lines[3].startswith("What next? read the answers: sozo report ")
+    assert page.four_lines(replace(result, study=None)) == []
 
 
 def test_the_page_leads_with_the_arms_and_escapes(result, tmp_path):

@@ -65,7 +65,7 @@ def test_sft_s_answers_are_there_once_and_it_is_said(way, once, caplog, capsys):
 
 @pytest.mark.parametrize(
     ("rule", "way"),
-    [("paper", "a link and its copy"), ("usable", "a part"), ("divpo", "parts twice")],
+    [("paper", "a link and its copy"), ("usable", "a part"), ("usable", "parts twice")],
 )
 def test_dpo_s_pairs_are_those_of_one_folder(rule, way, once, caplog, capsys):
     alone = select_pairs(once, 2, seed=0, rule=rule)

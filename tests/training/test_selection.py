@@ -1,5 +1,6 @@
 """Which answers of a table are trained on, and with whom each is paired: worked out by hand."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -153,6 +154,9 @@ def run(monkeypatch):
         "sozo.training.selection.read_run",
         lambda path: runs.get(path) or read_run(path),
     )
+    monkeypatch.setattr(
+        "sozo.training.selection.is_run", lambda name: Path(name) in runs
+    )
     return make
 
 
@@ -237,13 +241,28 @@ def test_beside_the_best_stand_usable_answers_of_another_folder(run, tmp_path):
     run("dogs", dogs=[1.0, 2.0])
     top = select_top(Path("dogs"), 2, {"more": 1})
     assert (top.texts, top.of) == (["dogs 2.0", "dogs 3.0"], 3)
-    with refused("selection: too few answers beside"):
-        select_top(lists, 9, {"toy": 4})
+    # Of too few all are taken, and what fills no step of three is left out.
+    assert len(select_top(lists, 9, {"toy": 4}, 3).ids) == 6
     with refused("selection: too few answers of its own"):
         select_top(lists, 12, {"toy": 2})
     # What is trained on already is not taken again.
     with refused("selection: beside what is trained on"):
         select_top(Path("toy"), 4, {"toy": 1})
+
+
+def test_rows_of_one_s_own_stand_beside_and_are_asked_as_they_are(tmp_path):
+    chat = tmp_path / "chat.jsonl"
+    turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    rows = [{"messages": [*turns, *turns]}, {"prompt": "a", "completion": "c"}]
+    chat.write_text("\n".join(map(json.dumps, rows)))
+    top = select_top(table(tmp_path / "t"), 3, {str(chat): 2})
+    asked = training_rows({"completion": top}, conversational=True)
+    assert [row["prompt"] for row in asked[1:]] == [[*turns, turns[0]], [turns[0]]]
+    assert [row["completion"][0]["content"] for row in asked[1:]] == ["b", "c"]
+    assert "2 chat.jsonl" in top.summary()
+    chat.write_text('{"messages": [1]}')
+    with refused("selection: a row that is no conversation"):
+        select_top(tmp_path / "t", 2, {str(chat): 1})
 
 
 @pytest.mark.parametrize("wrong", [["runs/own"], {"a": True}, {"a": 1.5}, {1: 2}, "["])
@@ -400,34 +419,6 @@ def test_what_is_no_answer_is_not_trained_on(reason, tmp_path):
     write_columns(tmp_path / "part-00000.parquet", none)
     with refused("selection: no answers"):
         select_top(tmp_path, 1)
-
-
-def test_divpo_takes_the_rare_of_the_good_and_the_common_of_the_bad(tmp_path):
-    texts = {
-        "a": "犬 猫",
-        "b": "犬 水",
-        "c": "象 蛇",
-        "d": "犬 猫",
-        "e": "犬 石",
-        "f": "亀 鶴",
-        "g": "x",
-        "h": "x",
-    }
-    scores = {
-        "a": 0.9,
-        "b": 0.8,
-        "c": 0.7,
-        "d": 0.4,
-        "e": 0.3,
-        "f": 0.2,
-        "g": None,
-        "h": None,
-    }
-    folder = table(tmp_path, scores, text=list(texts.values()), parts=1)
-    pairs = select_pairs(folder, 2, seed=0, rule="divpo")
-    # Of a b c the rarest, in their order; of d e f the commonest; g and h are unusable.
-    assert pairs.chosen.ids == ["b", "c"]
-    assert sorted(pairs.rejected.ids) == ["d", "e"]
 
 
 def test_bare_parts_of_another_task_are_refused(tmp_path):

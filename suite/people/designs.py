@@ -71,7 +71,7 @@ def analysed(
     scores = by_time(results, order)
     of = groups.groupby(results["participant"]).first().reindex(scores.index)
     names = _ordered(of[of != ""], order)
-    there = [*names, *scores]
+    there = [name for name in (*names, *scores) if name]
     if unknown := [name for name in order if name not in there]:
         raise UserError(
             f"order: {unknown[0]} is no group and no time; there are: {', '.join(there)}"

@@ -8,6 +8,7 @@ from sozo.scoring.numbers import p_value
 from sozo.scoring.table import Cell
 from sozo.suite.people.designs import Design, Row, Sample, assumptions
 from sozo.suite.people.lists import TEXTS
+from sozo.suite.people.messages import in_japanese
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,16 +34,17 @@ def said(what: Any, tongue: int) -> Any:
     """A sentence, a heading, or a list of them in English (0) or in Japanese (1); numbers and names stay.
 
     >>> said(("some_left", {"total": 3, "n": 1, "detail": "", "reasons": [("left_few", {"n": 2})]}), 0)
-    '3 participants took part. Left out were 2 with fewer than seven valid words in a list; 1 was analysed.'
+    'Of 3 participants, 1 entered the analysis; left out were 2 with fewer than seven valid words in a list.'
     """
     match what:
         case list():
-            return ("、" if tongue else ", ").join(said(one, tongue) for one in what)
+            told = (str(said(one, tongue)) for one in what)
+            return ("、" if tongue else ", ").join(told)
         case (str(name), facts):
             facts = {key: said(fact, tongue) for key, fact in facts.items()}
             return _PAPER[name][tongue].format(**facts)
         case str() if tongue:
-            return TEXTS["page"].get(what, what)
+            return TEXTS["page"].get(what) or in_japanese(what)
     return what
 
 
@@ -84,8 +86,8 @@ def analysis(sample: Sample, design: Design) -> list[Sentence]:
             factors = (len(parts) > 1) + 2 * (scores.shape[1] > 1)
             kind = ("", "anova_between", "anova_within", "anova_mixed")[factors]
         sentences.append((f"{kind}_made", facts))
-        if "anova" in kind and scores.shape[1] > 2:
-            sentences.append(("sphericity", {}))
+        if "anova" in kind:
+            sentences += [("sphericity", {})] * (scores.shape[1] > 2)
         elif len(rows) > 1 and kind != "retests":
             sentences.append(("holm", {"n": len(rows)}))
     sentences += [("d_times", {})] * bool(design["times"])

@@ -132,8 +132,8 @@ def score_sheet(
         *([("analysis", {})] if how else [], how),
         *([("results", {})], [_caption(sample)]),
     ]
-    sources = ["olson", *["chive"] * (scorer.vectors.encoder.name == "ja-ginza")]
-    sources += ["shrout"] * bool(design["retests"])
+    sources = ["chive"] * (scorer.vectors.encoder.name == "ja-ginza")
+    sources += ["olson", *["shrout"] * bool(design["retests"])]
     tails = [[("note", {})], first, second, [("references", {})]]
     tails += [[(source, {})] for source in sources]
     reasons = {rule: _reasons(results[f"{own}reason"]) for rule, own in rules.items()}
@@ -144,7 +144,8 @@ def score_sheet(
     rows = _rows(results.head(_SHOWN), score)
     of_all = both(("shown_of", {"n": len(rows), "of": len(results)}))
     columns = results.iloc[:, 2 - lists.index.has_duplicates :].assign(scale=scale)
-    raw = sheet.answers().cells.drop(columns=[*lists.attrs["used"], *dropped])
+    used = [*lists.attrs["used"], *dropped]
+    raw = sheet.answers().cells.drop(columns=used, errors="ignore")
     return PeopleScored(
         replace(sheet, cells=_joined(sheet.cells.drop(columns=dropped), columns)),
         wide_scores(results, lists, raw, values, order),
@@ -300,7 +301,7 @@ def _notes(sheet: Sheet, lists: "pd.DataFrame") -> list[Sentence]:
     for why in dict.fromkeys(sheet.aside.values()):
         rows[why] = [row for row, of in sheet.aside.items() if of == why]
     for name, own in rows.items():
-        facts = {"why": in_japanese(name), "rows": _first(own), "n": len(own)}
+        facts = {"why": name, "rows": _first(own), "n": len(own)}
         kind = name if name in TEXTS["paper"] else "aside"
         notes += [(kind, facts)] * (len(own) > 0)
     if spellings := lists.attrs["spellings"]:

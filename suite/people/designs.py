@@ -17,7 +17,7 @@ from sozo.scoring.table import Cell
 if TYPE_CHECKING:
     import pandas as pd
 
-Row = Mapping[str, Any]  # of a table: what stands under each heading
+Row = dict[str, Any]  # of a table: what stands under each heading
 Design = Mapping[str, Sequence[Row]]  # kind of table -> its rows, none of some
 _TWO = Measure("t", 2)
 _FEWEST = 3  # persons of a t test; of a correlation one more, whose interval has the error 1 / sqrt(n - 3)
@@ -246,14 +246,14 @@ def _f_tests(sample: Sample) -> list[Row]:
             float(ncfdtrinc(df, error, share, f)) if below > share else 0.0
             for share in (1 - _TAIL, _TAIL)
         )
-        ends = (end / (end + df + error + 1) for end in (low, high))
+        low, high = (end / (end + df + error + 1) for end in (low, high))
         rows.append(
             {
                 "Source": _SOURCES[source],
                 "F": Cell(f, _TWO),
                 "df": f"{round(df, 2):g}, {round(error, 2):g}",
                 "p": Cell(1 - below, P_VALUE),
-                "ηp²": _coefficient(Estimate(f * df / (f * df + error), *ends)),
+                "ηp²": _coefficient(Estimate(f * df / (f * df + error), low, high)),
             }
         )
     return rows
@@ -323,11 +323,14 @@ def _t_test(about: Row, measure: Measure, *sides: np.ndarray) -> Row:
         test = ttest_ind(own, *base, equal_var=False) if base else ttest_1samp(own, 0)
         t, df, p = float(test.statistic), f"{round(float(test.df), 2):g}", test.pvalue
         value = float(own.mean() - sum(side.mean() for side in base))
-        found = Estimate(value, *map(float, test.confidence_interval()))
+        low, high = map(float, test.confidence_interval())
+        found = Estimate(value, low, high)
         squares = sum(float(((side - side.mean()) ** 2).sum()) for side in sides)
         d, root = value / (squares / free) ** 0.5, sum(1 / n for n in sizes) ** -0.5
-        ends = (float(nctdtrinc(free, share, d * root)) for share in (0.975, 0.025))
-        effect = Estimate(d, *(end / root for end in ends))
+        low, high = (
+            float(nctdtrinc(free, share, d * root)) for share in (0.975, 0.025)
+        )
+        effect = Estimate(d, low / root, high / root)
     return {
         **about,
         "Difference": Cell(found, measure, below=(why,) * bool(why)),

@@ -41,8 +41,7 @@ _NASHI = re.compile(r"なし|ナシ")  # nothing, or a pear
 NOTHING = re.compile(
     rf"[\W_ー]*+([0-9]+(\.[0-9]*)?)?|{_NASHI.pattern}|{_NO_WORD.pattern}", re.IGNORECASE
 )
-# A number or a date; what asks for an answer, and gives none.
-_FIGURES = re.compile(r"[\d\W_]*\d[\d\W_]*")
+# What asks for an answer, and gives none.
 _ASKS = re.compile(
     r"(下|くだ)さい|(書|か)いて|please|\b(enter|write|type|list)\b.*\b(words?|nouns?)\b",
     re.IGNORECASE,
@@ -61,7 +60,6 @@ _NOBODY = (
 )
 # What stands for no answer where a number is asked for, and what stands behind a number.
 _NO_NUMBER = re.compile(rf"[\W_ー]*|-9+|{_NO_WORD.pattern}", re.IGNORECASE)
-_THOUSANDS = r"(?<=[0-9]),(?=[0-9]{3}\b)"
 _UNIT = r"(?<=[0-9])\s*(歳|才|点|years?( old)?)$"
 # Two of these in a cell are a remark.
 _PROSE = re.compile(
@@ -312,7 +310,6 @@ def numbers(column: "pd.Series") -> tuple["pd.Series", "pd.Series"]:
     column = column.map(nfkc).str.strip()
     column = column.mask(column.str.fullmatch(_NO_NUMBER), "")
     digits = column.str.replace(_UNIT, "", regex=True)
-    digits = digits.str.replace(_THOUSANDS, "", regex=True)
     found = pd.to_numeric(digits, errors="coerce")
     return found, ~np.isfinite(found) & (column != "")
 
@@ -330,20 +327,15 @@ def _refuse_heading(
     participant: "pd.Series | None",
     columns: Mapping[str, list["pd.Series"]],
 ) -> None:
-    """UserError where a file's first row is no person: it is called as participants are, asks for words, or has no number
-    where all others have."""
+    """UserError where a file's first row is no person: it is called as participants are, or asks for words."""
     called = "|".join(_KNOWN["participant"])
-    others = sheet.cells.iloc[:, 0] if participant is None else participant
-    odd = ~others.str.fullmatch(_FIGURES)
     way = "leave out what stands above, or say by --header-rows N how many rows are headings (1 if this is a person)"
     for _, own in sheet.cells.groupby(sheet.cells.index.map(_file), sort=False):
         for row, cells in own.head(1 if participant is not None else _ABOVE).iterrows():
             who = cells if participant is None else [participant[row]]
             answers = [one[row] for ten in columns.values() for one in ten]
-            if (
-                any(re.search(called, plain(cell)) for cell in who)
-                or any(map(_ASKS.search, answers))
-                or (len(own) > 2 and odd[own.index[0]] and not odd[own.index[1:]].any())
+            if any(re.search(called, plain(cell)) for cell in who) or any(
+                map(_ASKS.search, answers)
             ):
                 shown = brief(" | ".join(filter(None, cells)))
                 raise sheet.wrong(f"is a heading and no person ({shown}); {way}", row)
@@ -413,7 +405,7 @@ def _as_one(column: "pd.Series") -> "pd.Series":
     A spreadsheet makes 7.0 of 7. 007 is another one: a spreadsheet would have made 7 of all such.
     """
     whole = column.map(nfkc).str.replace(r"^([0-9]+)\.0+$", r"\1", regex=True)
-    best = {}
+    best: dict[str, str] = {}
     for cell in sorted(set(whole), key=lambda cell: (len(cell), cell)):
         best.setdefault(_folded(cell), cell)
     return whole.map(lambda cell: best[_folded(cell)])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 # Its name among the texts of people.yaml, and what stands in it: numbers, names, sentences, or a list of such.
-Sentence = tuple[str, Mapping[str, Any]]
+Sentence = tuple[str, Any]
 Both = tuple[str, str]  # in English and in Japanese
 _PAPER = TEXTS["paper"]
 _CALLED = {"ICC(2,1)": "icc", "ηp²": "eta", "Correlation with": "with"}
@@ -57,7 +57,10 @@ def participants(
     if known := int(ages.count()):
         facts.append(("age", {"mean": ages.mean(), "sd": ages.std()}))
         facts += [("no_age", {"n": n - known})] * (known < n)
-    told = {"detail": ("detail", {"facts": facts}) if facts else "", "n": n}
+    told: dict[str, Any] = {
+        "detail": ("detail", {"facts": facts}) if facts else "",
+        "n": n,
+    }
     told |= {"total": n + len(sample.left_out), "reasons": left_out(sample)}
     groups = [
         ("count", {"name": name, "n": len(own)}) for name, own in sample.parts.items()
@@ -111,7 +114,7 @@ def checked(sample: Sample) -> list[Sentence]:
     equal = [f"{f:.2f}, {p_value(p)}" for f, p in known["equal"]]
     groups, far = len(sample.parts), known["outliers"]
     df = f"{groups - 1}, {len(sample.scores) - groups}"
-    what = ("changed" if sample.scores.shape[1] > 1 else "score", {})
+    what: Sentence = ("changed" if sample.scores.shape[1] > 1 else "score", {})
     spread = ("equal", {"df": df, "tests": equal}) if equal else ""
     return [
         ("normal", {"what": what, "normal": normal, "equal": spread}),

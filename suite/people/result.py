@@ -60,7 +60,6 @@ class PeopleScored:
     means: Table  # Table 1 of the paper
     paper: Sequence[Sequence[Both]]  # paragraphs before Table 1, and behind it
     sample: Sample  # who is analysed
-    results: "pd.DataFrame"  # what each list is worth (`score_written`)
     correlates: "pd.DataFrame"  # a row for each participant
     japanese: Mapping[str, str]  # what the tables say, by what they say in English
 
@@ -114,8 +113,10 @@ def score_sheet(
     scored = {"encoder": encoder, "checker": checker, **results.attrs}
     notes = [("by", scored), ("nouns", scored)]
     notes += [*_notes(sheet, lists), *_lacking(values, wrote)]
+    # Who wrote a list stands in wide.csv even so.
+    gone = {*dropped} - {lists.attrs["who"].name}
     private = [one.name for one in sheet.columns(*TEXTS["headings"]["private"])]
-    if private := [str(name) for name in private if name not in dropped]:
+    if private := [name for name in private if name not in gone]:
         notes.append(("private", {"columns": private}))
     if names := left_out(sample, names=True):
         notes.append(("left_out", {"names": names}))
@@ -161,7 +162,6 @@ def score_sheet(
         tabulate("Table 1", design["means"]),
         [[both(*one) for one in part if one] for part in (heads, tails)],
         sample,
-        results,
         values,
         TEXTS["page"] | dict([*told, of_all, *reasons.values()]),
     )
@@ -184,26 +184,22 @@ def _sex_and_age(
     sheet: Sheet, lists: "pd.DataFrame", sample: Sample
 ) -> tuple[dict[str, int], "pd.Series"]:
     """How many of those analysed are of each sex, and their ages, where columns say so in words and in numbers."""
-    found = []
-    for kind in ("sex", "age"):
-        column, *_ = *sheet.answers().columns(*TEXTS["headings"][kind]), None
-        own = sample.groups[:0]
-        if column is not None:
-            own = column.where(column != "").groupby(lists.attrs["who"]).first()
-            own = own.reindex(sample.scores.index).fillna("")
-        found.append(own)
-    sexes, (ages, wrong) = found[0], numbers(found[1])
-    coded = sexes.str.fullmatch(
-        r"[\d.]*"
-    ).all()  # by numbers that only its author knows
-    return {} if coded else sexes.value_counts().to_dict(), ages[
-        ~wrong.any() & ages.notna()
-    ]
+
+    def own(kind: str) -> "pd.Series":
+        for column in sheet.answers().columns(*TEXTS["headings"][kind])[:1]:
+            each = column.where(column != "").groupby(lists.attrs["who"]).first()
+            return each.reindex(sample.scores.index).fillna("")
+        return sample.groups[:0]
+
+    sexes, (ages, wrong) = own("sex"), numbers(own("age"))
+    coded = sexes.str.fullmatch(r"[\d.]*").all()  # which only its author can read
+    counts = {} if coded else sexes.value_counts().to_dict()
+    return counts, ages[:0] if wrong.any() else ages
 
 
 def _task(sheet: Sheet, lists: "pd.DataFrame") -> list[Sentence]:
     """What was asked, and what the page of `sozo form` showed, if one page gave all the lists."""
-    page = {}
+    page: dict[str, str] = {}
     for name in _FORM:
         for column in sheet.columns(f"^{plain(name)}$")[:1]:
             values = column[lists.index].unique()

@@ -214,7 +214,6 @@ def test_what_is_no_participant_is_told(kind, fake, tmp_path):
 NO_PERSON = {
     "who": [["氏名", *TEN], *MANY],
     "words": [["x", *["名詞を書いてください"] * 10], *MANY],
-    "no number": [["Nummer", *["Wort"] * 10], ["1", *TEN], ["2", *TEN]],
 }
 
 

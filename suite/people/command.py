@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from html import escape
 from pathlib import Path
@@ -22,7 +22,9 @@ from sozo.data.sheet import read_sheet, sheet_files, write_sheet
 from sozo.eval.report.render import render
 from sozo.eval.terminal import print_lines
 from sozo.scoring.table import markdown
+from sozo.suite.people.lists import TEXTS
 from sozo.suite.people.messages import LANG, told_in
+from sozo.suite.people.prose import both
 from sozo.suite.people.result import PeopleScored, score_sheet
 from sozo.tasks import Dat
 from sozo.tasks.dat.scorer import DatSettings
@@ -179,6 +181,11 @@ def score_people(
         kept = f"{folder} will hold every word that people wrote; --embedding-cache none keeps none"
         print_lines([said(kept)])
     scored = score_sheet(task, file, named, correlate)
+    names = ["sent_words" if server else "sent_nothing", *TEXTS["ethics"]]
+    names.append("kept_words" if folder else "kept_nothing")
+    places = {"server": server, "output": output.name, "folder": folder}
+    ethics = [both((name, places)) for name in names]
+    scored = replace(scored, paper=[*scored.paper, ethics])
     page.start({"scorer": task.describe()}, {"file": str(file)})
     write_sheet(output / "scores.csv", scored.sheet.cells, scored.sheet.delimiter)
     write_sheet(output / "wide.csv", scored.wide, scored.sheet.delimiter, digits=6)
@@ -208,7 +215,7 @@ def _summary(
     read = f"{n:,} row{'s' * (n != 1)} read as {scored.sheet.encoding}."
     shown = scored.tables[:-1]
     people, *notes = [said(note) for table in shown for note in table.notes]
-    before, after = (
+    before, after, ethics = (
         "\n\n".join(printable(both[said is not str]) for both in part)
         for part in scored.paper
     )
@@ -223,6 +230,8 @@ def _summary(
         f"~~~text\n{before}\n~~~",
         markdown(scored.means, said),
         f"~~~text\n{after}\n~~~",
+        f"## {said('For an ethics committee')}",
+        f"~~~text\n{ethics}\n~~~",
     ]
     return "\n\n".join(parts)
 

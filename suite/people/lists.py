@@ -205,7 +205,7 @@ def read_written(
     unwritten = unwritten.difference(joined, sort=False)
     lists = lists[filled]
     lists.attrs["several"] = len(parts) > 1
-    _refuse_wrong(sheet, lists, asked, trial)
+    _refuse_wrong(sheet, lists, asked)
     spelled = (participant + " = " + who)[(participant != who) & (who != "")]
     named_of = (trial, of) if "group" in named else (trial,)
     others = [brief(str(column.name)) for column in named_of if column.any()]
@@ -240,17 +240,13 @@ def _short(questions: Sequence[str]) -> Mapping[str, str]:
     return {name: name for name in questions}
 
 
-def _refuse_wrong(
-    sheet: Sheet, lists: "pd.DataFrame", asked: str, trial: "pd.Series"
-) -> None:
+def _refuse_wrong(sheet: Sheet, lists: "pd.DataFrame", asked: str) -> None:
     """A UserError for the first row that is no person's, or another's list."""
     again = lists.duplicated(_SAME)
     first = ""
     if again.any():
         own = lists[_SAME].iloc[again.to_numpy().argmax()]
         first = f"row {(lists[_SAME] == own).all(axis=1).idxmax()}"
-    name = brief(str(trial.name))
-    fill_in = f"fill in the column {name}, which tells lists apart"
     for wrong, why in (
         (
             lists["participant"] == "",
@@ -268,8 +264,7 @@ def _refuse_wrong(
             again,
             f"has the {asked} of {first}, and lists of the same questions; leave one of the two rows out"
             if lists.attrs["several"]
-            else f"has the {asked} and trial of {first}; leave one of them out, or "
-            + (fill_in if name and not trial.any() else _APART_BY),
+            else f"has the {asked} and trial of {first}; leave one of them out, or {_APART_BY}",
         ),
     ):
         if wrong.any():
@@ -382,13 +377,6 @@ def _participant(
 ) -> "pd.Series | None":
     """Who wrote each row; in a folder another file may call participants otherwise."""
     participant = _column_of(sheet, "participant", named, language)
-    if participant is not None and "participant" not in named:
-        twin = f"^{re.escape(plain(str(participant.name)))}$"
-        if any(
-            ((other != participant) & (other != "") & (participant != "")).any()
-            for other in sheet.columns(twin)
-        ):
-            raise sheet.wrong("has two columns of one name; rename one of them")
     if participant is not None and sheet.path.is_dir() and "participant" not in named:
         for other in sheet.columns(*_KNOWN["participant"]):
             participant = participant.where(participant != "", other)

@@ -235,7 +235,7 @@ def test_what_people_wrote_has_no_meaning_on_the_page(fake, tmp_path):
     assert "http" not in html
     # What stands in a fence, to be pasted, has no meaning either.
     text, *fenced = text.split("~~~text\n")
-    assert [part.splitlines().count("~~~") for part in fenced] == [1, 1]
+    assert [part.splitlines().count("~~~") for part in fenced] == [1] * 3
     assert "\x1b" not in text
     for page in (text, html.split("~~~text\n")[0]):
         for evil in ("<script>x", "<img", "[a](b"):
@@ -278,6 +278,8 @@ def test_a_folder_of_people_is_of_one_file_and_no_run(tmp_path, monkeypatch, cap
     code, out, err = command(monkeypatch, capsys, *flags, "--lang", "ja")
     assert (code, err) == (0, "")
     assert (tmp_path / "out/people_ja.md").read_text("utf-8") in out
+    assert "採点は実施者のコンピューターの中で行い、" in out
+    assert "フォルダー out を削除すれば、" in out
     code, out, _ = command(monkeypatch, capsys, *flags)
     assert (code, "finished before" in out) == (0, True)
     other = save(tmp_path / "q.csv", table(lists("、".join(AXES))))
@@ -394,3 +396,5 @@ def test_with_send_words_the_server_gets_them_and_without_nothing(
         code, _, err = command(monkeypatch, capsys, "people", *flags, "--send-words")
     assert (code, err) == (0, "")
     assert set(WORDS) <= set(asked)
+    text = (tmp_path / "out/people.md").read_text("utf-8")
+    assert "the words of participants were sent to the server openai:m" in text

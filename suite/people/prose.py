@@ -82,7 +82,8 @@ def left_out(sample: Sample, *, names: bool = False) -> list[Sentence]:
 def analysis(sample: Sample, design: Design) -> list[Sentence]:
     """How numbers were made."""
     scores, parts = sample.scores, sample.parts
-    facts = {"times": [*scores], "groups": [*parts]}
+    each: Sentence | str = ("each_group", {}) if len(parts) > 1 else ""
+    facts = {"times": [*scores], "groups": [*parts], "each": each}
     sentences: list[Sentence] = []
     for kind, rows in _compared(design):
         if kind == "anova":

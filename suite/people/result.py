@@ -90,9 +90,8 @@ def score_sheet(
     values = correlates(sheet, correlated, lists.attrs["who"])
     dropped = [named_column(sheet, name).name for name in named.get("drop", ())]
     scorer = task.scorer  # which takes a while to load
-    described = scorer.describe()
-    by_olson = task.settings.olson
-    encoder = f"{described['embedding_model']} ({described['embedding_revision']})"
+    by_olson, vectors = task.settings.olson, scorer.vectors.encoder
+    encoder = f"{vectors.name} ({vectors.revision})"
     checker = _checker(task)
     times = said(("times_100", {}), 0) if by_olson else ""
     scale = f"{encoder}, {checker}, first 7 valid of 10{times}"
@@ -133,7 +132,7 @@ def score_sheet(
         *([("analysis", {})] if how else [], how),
         *([("results", {})], [_caption(sample)]),
     ]
-    sources = ["chive"] * (scorer.vectors.encoder.name == "ja-ginza")
+    sources = ["chive"] * (vectors.name == "ja-ginza")
     sources += ["olson", *["shrout"] * bool(design["retests"])]
     tails = [[("note", {})], first, second, [("references", {})]]
     tails += [[(source, {})] for source in sources]
@@ -351,6 +350,5 @@ def _summary(
         "Rule": Cell(rule),
         "Lists with a score": Cell.share(int(scores.count().iloc[1]), len(scores)),
         "Mean of participants": Cell(shown, measure, of=len(persons)),
-        "Sd": Cell(None if mean.n < 2 else float(persons.std()), measure),
         "Without a score": Cell(reasons[0]),
     }

@@ -47,9 +47,6 @@ def design_figure(
         for axes, column in zip(others, correlates, strict=True):
             both = scores.mean(axis=1).to_frame().join(correlates[column]).dropna()
             axes.plot(both[column], both[0], "o", color=series(0), alpha=0.6)
-            axes.xaxis.get_major_locator().set_params(
-                integer=bool((both[column] % 1 == 0).all())
-            )
             axes.set_xlabel(column)
             axes.set_ylabel(score)
 

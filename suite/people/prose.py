@@ -84,6 +84,7 @@ def analysis(sample: Sample, design: Design) -> list[Sentence]:
     scores, parts = sample.scores, sample.parts
     each: Sentence | str = ("each_group", {}) if len(parts) > 1 else ""
     facts = {"times": [*scores], "groups": [*parts], "each": each}
+    facts["what"] = _score(sample)
     sentences: list[Sentence] = []
     for kind, rows in _compared(design):
         if kind == "anova":
@@ -127,8 +128,13 @@ def _compared(design: Design) -> list[tuple[str, Sequence[Row]]]:
     return [(kind, rows) for kind, rows in design.items() if rows and kind != "means"]
 
 
+def _score(sample: Sample) -> Sentence:
+    """What is correlated."""
+    return "mean_score" if sample.scores.shape[1] > 1 else "score", {}
+
+
 def _sentence(kind: str, row: Row, sample: Sample) -> Sentence:
-    facts: dict[str, Any] = {"of": ""}
+    facts: dict[str, Any] = {"of": "", "what": _score(sample)}
     why = []
     for heading, content in row.items():
         name = _CALLED.get(heading, heading.lower())

@@ -290,7 +290,7 @@ def _notes(sheet: Sheet, lists: "pd.DataFrame") -> list[Sentence]:
     for column in answers.columns(*TEXTS["headings"]["consent"]):
         counts = column[column != ""].value_counts().items()
         values = [("of_each", {"name": value, "n": n}) for value, n in counts]
-        notes.append(("consent", {"column": column.name, "values": values[:_FIRST]}))
+        notes.append(("consent", {"column": column.name, "values": values}))
     rows = {"joined": joined, "no_list": left_out.difference(joined)}
     rows["unwritten"] = unwritten
     for why in dict.fromkeys(sheet.aside.values()):

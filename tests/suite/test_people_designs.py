@@ -162,7 +162,7 @@ def study(*, age=None):
 
 def test_ages_are_numbers_and_what_is_none_is_told_by_row(fake, tmp_path):
     _, text = scored(fake, tmp_path, study(age="-99"), correlate=["年齢"])
-    assert "with 年齢 was not computed (all values are equal)." in text
+    assert "mean scores with 年齢 was not computed (all values are equal)." in text
     assert "(mean age 23.9 years, SD = 2.4, age unknown of 1)" in text
     wide = written(tmp_path / "out/wide.csv")
     assert [row["年齢"] for row in wide[:3]] == ["20", "", "22"]

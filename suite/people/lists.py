@@ -41,7 +41,8 @@ _NASHI = re.compile(r"なし|ナシ")  # nothing, or a pear
 NOTHING = re.compile(
     rf"[\W_ー]*+([0-9]+(\.[0-9]*)?)?|{_NASHI.pattern}|{_NO_WORD.pattern}", re.IGNORECASE
 )
-# What asks for an answer, and gives none.
+# A number or a date; what asks for an answer, and gives none.
+_FIGURES = re.compile(r"[\d\W_]*\d[\d\W_]*")
 _ASKS = re.compile(
     r"(下|くだ)さい|(書|か)いて|please|\b(enter|write|type|list)\b.*\b(words?|nouns?)\b",
     re.IGNORECASE,
@@ -188,6 +189,7 @@ def read_written(
     of = nothing if "group" not in named or group is None else _as_one(group)
     who, when = _as_one(participant.str.replace(_TOTAL, "", regex=True)), _as_one(trial)
     parts: list[pd.DataFrame] = []
+    _refuse_headings_below(sheet)
     times = _short(list(columns))
     for name, own in columns.items():
         words, text = zip(*_read(own, language), strict=True)
@@ -322,18 +324,36 @@ def _refuse_heading(
     participant: "pd.Series | None",
     columns: Mapping[str, list["pd.Series"]],
 ) -> None:
-    """UserError where a file's first row is no person: it is called as participants are, or asks for words."""
+    """UserError where a file's first row is no person: it is called as participants are, asks for words, or has no number
+    where all others have."""
     called = "|".join(_KNOWN["participant"])
+    others = sheet.cells.iloc[:, 0] if participant is None else participant
+    odd = ~others.str.fullmatch(_FIGURES)
     way = "leave out what stands above, or say by --header-rows N how many rows are headings (1 if this is a person)"
     for _, own in sheet.cells.groupby(sheet.cells.index.map(_file), sort=False):
         for row, cells in own.head(1 if participant is not None else _ABOVE).iterrows():
             who = cells if participant is None else [participant[row]]
             answers = [one[row] for ten in columns.values() for one in ten]
-            if any(re.search(called, plain(cell)) for cell in who) or any(
-                map(_ASKS.search, answers)
+            if (
+                any(re.search(called, plain(cell)) for cell in who)
+                or any(map(_ASKS.search, answers))
+                or (len(own) > 2 and odd[own.index[0]] and not odd[own.index[1:]].any())
             ):
                 shown = brief(" | ".join(filter(None, cells)))
                 raise sheet.wrong(f"is a heading and no person ({shown}); {way}", row)
+
+
+def _refuse_headings_below(sheet: Sheet) -> None:
+    """UserError where a row has other rows' headings, in another order or spelling, as of files joined by hand."""
+    names = {plain(name) for name in sheet.cells.columns if name.strip()}
+    names = {name for name in names if not _FIGURES.fullmatch(name)}
+    same = sheet.cells.map(plain).isin(names).sum(axis=1)
+    filled = (sheet.cells != "").sum(axis=1)
+    if len(rows := same.index[(same > 1) & (2 * same > filled)]):
+        row = rows[0]
+        shown = brief(" | ".join(filter(None, sheet.cells.loc[row])))
+        way = "give the files in a folder, or each column the same place and heading"
+        raise sheet.wrong(f"holds headings and no person ({shown}); {way}", row)
 
 
 def only(sheet: Sheet, language: str, named: Mapping[str, Any]) -> Sheet:
@@ -377,6 +397,13 @@ def _participant(
 ) -> "pd.Series | None":
     """Who wrote each row; in a folder another file may call participants otherwise."""
     participant = _column_of(sheet, "participant", named, language)
+    if participant is not None and "participant" not in named:
+        twin = f"^{re.escape(plain(str(participant.name)))}$"
+        if any(
+            ((other != participant) & (other != "") & (participant != "")).any()
+            for other in sheet.columns(twin)
+        ):
+            raise sheet.wrong("has two columns of one name; rename one of them")
     if participant is not None and sheet.path.is_dir() and "participant" not in named:
         for other in sheet.columns(*_KNOWN["participant"]):
             participant = participant.where(participant != "", other)

@@ -94,6 +94,9 @@ CONSENT += [
     [f"p{k}", said, "、".join(TEN)] for k, said in enumerate(["はい", "いいえ", "はい"])
 ]
 
+AGREED = [
+    [f"p{k}", f"同意しま{end}", "、".join(TEN)] for k, end in ((1, "す"), (2, "せん"))
+]
 BOTH = [[f"p{k}", "はい", ("はい", "", "いいえ")[k], "、".join(TEN)] for k in (0, 2)]
 SPANNED = [["", "Response", *(f"Response {k}" for k in range(1, 11))]]
 SPANNED += [[str(k), "はい", *TEN] for k in (1, 2)]
@@ -175,6 +178,12 @@ TOLD = {
         1,
         "(other than 同意=はい): 2",
     ),
+    "consent by its values": (
+        {"a.csv": table([["participant", "参加", "回答"], *AGREED])},
+        {},
+        2,
+        "column 参加: 同意します: 1, 同意しません: 1.",
+    ),
     "two of which both": (
         {"a.csv": table([["participant", "同意", "公開", "回答"], *BOTH])},
         {"only": ["同意=はい", "公開=はい"]},
@@ -214,6 +223,9 @@ def test_what_is_no_participant_is_told(kind, fake, tmp_path):
 NO_PERSON = {
     "who": [["氏名", *TEN], *MANY],
     "words": [["x", *["名詞を書いてください"] * 10], *MANY],
+    "no number": [["Nummer", *["Wort"] * 10], ["1", *TEN], ["2", *TEN]],
+    "joined": [*MANY, [*HEADINGS[1:], HEADINGS[0]]],
+    "joined, otherwise spelt": [*MANY, ["Who", *(f"Word {k}" for k in range(1, 11))]],
 }
 
 

@@ -1,43 +1,10 @@
-"""How far the lists of one person agree, or two raters of the same things: Cronbach's alpha, ICC(2,1)."""
+"""How far the lists of one person agree, or two raters of the same things: ICC(2,1)."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from sozo.scoring.measure import LEVEL, Estimate
-
-
-def cronbach_alpha(scores: Sequence[Sequence[float]] | np.ndarray) -> Estimate:
-    """Alpha of finite scores of shape (persons, k lists): k / (k - 1) (1 - the lists' variances / that of their sums).
-
-    At most 1, and below 0 where the lists of one person differ more than persons do. The interval is Feldt's (1965),
-    for persons drawn from a normal distribution; k and persons must be at least 2 and 3.
-
-    >>> result = cronbach_alpha([[1, 2], [2, 3], [3, 5], [4, 4]])
-    >>> round(result.value, 4), round(result.low, 4), round(result.high, 4), result.n
-    (0.8889, -0.7155, 0.9928, 4)
-    """
-    from scipy.special import fdtri
-
-    matrix = np.asarray(scores, np.float64)
-    n, k = matrix.shape
-    if k < 2 or n < 3:
-        return Estimate(
-            n=n,
-            reason="none from one list"
-            if k < 2
-            else "fewer than 3 persons with all lists",
-        )
-    total = matrix.sum(axis=1).var(ddof=1)
-    if total <= 1e-12 * np.abs(matrix).max() ** 2:
-        return Estimate(n=n, reason="the sums of all persons are equal")
-    alpha = k / (k - 1) * float(1 - matrix.var(axis=0, ddof=1).sum() / total)
-    tail = (1 - LEVEL) / 2
-    low, high = (
-        1 - (1 - alpha) * float(fdtri(n - 1, (n - 1) * (k - 1), share))
-        for share in (1 - tail, tail)
-    )
-    return Estimate(alpha, low, high, n)
 
 
 def icc(scores: Sequence[Sequence[float]] | np.ndarray) -> Estimate:

@@ -1,4 +1,4 @@
-"""What people wrote, scored: their spreadsheet with our columns, a page, a paragraph for a paper."""
+"""What people wrote, scored: their spreadsheet with our columns, a page, a paper's method and results."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -21,16 +21,13 @@ from sozo.data.settings import Checked, setting
 from sozo.data.sheet import read_sheet, sheet_files, write_sheet
 from sozo.eval.report.render import render
 from sozo.eval.terminal import print_lines
-from sozo.scoring.measure import Measure
 from sozo.scoring.table import markdown
-from sozo.suite.people.designs import wide_scores
+from sozo.suite.people.lists import TEXTS
 from sozo.suite.people.messages import LANG, told_in
+from sozo.suite.people.prose import both
 from sozo.suite.people.result import PeopleScored, score_sheet
 from sozo.tasks import Dat
 from sozo.tasks.dat.scorer import DatSettings
-
-if TYPE_CHECKING:
-    from sozo.suite.people.beside import Plane
 
 # What the user says of a sheet, by the options' names.
 _NAMED = (
@@ -39,8 +36,8 @@ _NAMED = (
     "participant",
     "trial",
     "group",
-    "norms_scale",
-    "beside",
+    "order",
+    "all_scores",
 )
 
 
@@ -64,14 +61,12 @@ class PeopleOptions(Checked):
     group: str | None = setting(
         None, "Column of the groups or conditions that are compared."
     )
-    norms: str | None = setting(
-        None, "CSV of your own sample's scores, for percentiles."
+    order: str | None = setting(
+        None,
+        "Groups and times in the order in which later ones are compared with earlier ones: 統制群,実験群.",
     )
-    norms_scale: str | None = setting(
-        None, "Scale of these scores, as sozo_scale says it, if no column does."
-    )
-    beside: str | None = setting(
-        None, "Folder of models' runs of DAT, which are scored by the same rule."
+    all_scores: bool = setting(
+        False, "Also scores by the models' strict rule, and with the other noun rule."
     )
     lang: str | None = setting(None, LANG)
 
@@ -98,15 +93,18 @@ def people(
             help="COLUMN=VALUE: these rows alone, such as of who gave consent."
         ),
     ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns that no file carries on, such as IPAddress."),
+    ] = None,
 ) -> None:
     """What people wrote: a spreadsheet of lists is scored.
 
-    With a page, and a paragraph for the methods section.
+    With a page, and the method and results of a paper.
     """
     with told_in(options.lang, _text(file, options.sheet)) as said:
-        score_people(
-            Dat(settings), file, output, options, said, correlate or (), only or ()
-        )
+        columns = correlate or (), only or (), drop or ()
+        score_people(Dat(settings), file, output, options, said, *columns)
         summary = output / ("people.md" if said is str else "people_ja.md")
         names = (
             "config.json",
@@ -148,6 +146,7 @@ def score_people(
     said: Callable[[str], str] = str,
     correlate: Sequence[str] = (),
     only: Sequence[str] = (),
+    drop: Sequence[str] = (),
 ) -> None:
     """Score a spreadsheet into a folder that no command of sozo reads as a run: scores.csv, people.html, people.md.
 
@@ -161,16 +160,9 @@ def score_people(
         raise UserError(
             f"{file}: {server} is a server, and would get every word that people wrote; {local}"
         )
-    norms = Path(options.norms) if options.norms else None
-    given = {"file_sha256": file, "norms_sha256": norms}
-    digests = {
-        name: sha256(
-            b"".join(file.read_bytes() for file in sheet_files(path)[0])
-        ).hexdigest()
-        for name, path in given.items()
-        if path and path.exists()
-    }
-    asked = {name: getattr(options, name) for name in _NAMED} | {"only": list(only)}
+    content = [one.read_bytes() for one in sheet_files(file)[0] if one.is_file()]
+    asked = {name: getattr(options, name) for name in _NAMED}
+    asked |= {"only": list(only), "drop": list(drop)}
     named = {name: value for name, value in asked.items() if value}
     page = RunFolder(
         output,
@@ -178,7 +170,7 @@ def score_people(
             "task": f"{task.name} of people",
             **named,
             **({"correlate": list(correlate)} if correlate else {}),
-            **digests,
+            "file_sha256": sha256(b"".join(content)).hexdigest(),
             **task.deciding(),
         },
     )
@@ -188,35 +180,27 @@ def score_people(
     if folder:
         kept = f"{folder} will hold every word that people wrote; --embedding-cache none keeps none"
         print_lines([said(kept)])
-    from sozo.eval.report.labels import wording  # which takes a while to import
-
-    def japanese(text: str) -> str:
-        return wording(text)[1]
-
-    scored = score_sheet(task, file, norms, japanese, named, correlate)
-    plane = None
-    if options.beside:
-        from sozo.suite.people.beside import beside  # which takes a while to import
-
-        measure = Measure("dat", 2 if task.settings.olson else 4)
-        plane = beside(task, scored.results, options.beside, measure)
-        scored = replace(scored, japanese={**scored.japanese, **plane.japanese})
+    scored = score_sheet(task, file, named, correlate)
+    names = ["sent_words" if server else "sent_nothing", *TEXTS["ethics"]]
+    names.append("kept_words" if folder else "kept_nothing")
+    places = {"server": server, "output": output.name, "folder": folder}
+    ethics = [both((name, places)) for name in names]
+    scored = replace(scored, paper=[*scored.paper, ethics])
     page.start({"scorer": task.describe()}, {"file": str(file)})
     write_sheet(output / "scores.csv", scored.sheet.cells, scored.sheet.delimiter)
+    write_sheet(output / "wide.csv", scored.wide, scored.sheet.delimiter, digits=6)
     from sozo.suite.people.figure import design_figure
 
-    wide = wide_scores(scored.results, scored.groups, scored.correlates)
-    write_sheet(output / "wide.csv", wide, scored.sheet.delimiter, digits=6)
     score = scored.in_japanese("Score") if said is not str else "Score"
-    figure = scored.results, scored.groups, scored.correlates, score
-    drawing, whole = design_figure(*figure, output)
+    figure = scored.sample, scored.correlates, score, output
+    drawing, whole = design_figure(*figure)
     if not whole:
         boxes = "has boxes for Japanese letters, for which no font was found; figure.svg has the letters"
         print_lines([said(f"{output / 'figure.png'}: {boxes}")])
     title = f"{task.title}: {file.name}"
-    write_whole(output / "people.html", _page(title, scored, plane, drawing))
+    write_whole(output / "people.html", _page(title, scored, drawing))
     for name, tongue in (("people.md", str), ("people_ja.md", scored.in_japanese)):
-        text = _summary(title, scored, plane, tongue)
+        text = _summary(title, scored, tongue)
         write_whole(output / name, text.encode())
     page.finish({})
 
@@ -224,32 +208,35 @@ def score_people(
 def _summary(
     title: str,
     scored: PeopleScored,
-    plane: "Plane | None",
     said: Callable[[str], str],
 ) -> str:
-    """What is counted, the tables with their notes, and the paragraph, in the language of `said`."""
+    """What is counted, the tables with their notes, and the paper's text, in the language of `said`."""
     n = scored.sheet.cells.index.nunique()
     read = f"{n:,} row{'s' * (n != 1)} read as {scored.sheet.encoding}."
-    shown = [*scored.tables[:-1], *([plane.table] if plane else [])]
-    times, *notes = [said(note) for table in shown for note in table.notes]
-    told = [printable(both[said is not str]) for both in scored.paragraphs]
-    paragraphs = "\n\n".join(told)
+    shown = scored.tables[:-1]
+    people, *notes = [said(note) for table in shown for note in table.notes]
+    before, after, ethics = (
+        "\n\n".join(printable(both[said is not str]) for both in part)
+        for part in scored.paper
+    )
     parts = [
-        times,
+        people,
         f"# {title}",
         said(read),
         *(markdown(table, said) for table in shown),
         *map(plain, notes),
         f"## {said('Methods and results, to paste')}",
         # In a fence nothing is escaped, so that it is pasted as it is; no line of it begins as a fence ends.
-        f"~~~text\n{paragraphs}\n~~~",
+        f"~~~text\n{before}\n~~~",
+        markdown(scored.means, said),
+        f"~~~text\n{after}\n~~~",
+        f"## {said('For an ethics committee')}",
+        f"~~~text\n{ethics}\n~~~",
     ]
     return "\n\n".join(parts)
 
 
-def _page(
-    title: str, scored: PeopleScored, plane: "Plane | None", drawing: str
-) -> bytes:
+def _page(title: str, scored: PeopleScored, drawing: str) -> bytes:
     """The page in English and in Japanese; what people wrote, and are called, stays as it is."""
 
     def in_both(text: str) -> str:
@@ -266,7 +253,7 @@ def _page(
         breakable=in_both,
         title=title,
         tables=scored.tables,
-        plane=plane,
         drawing=drawing,
-        paragraphs=scored.paragraphs,
+        means=scored.means,
+        paper=scored.paper,
     )

@@ -11,7 +11,7 @@ from sozo.eval.report.svg import picture, series, svg, tip
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import number
 from sozo.scoring.statistics import mean_interval
-from sozo.suite.people.designs import by_time, mean_scores
+from sozo.suite.people.designs import Sample
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,40 +23,30 @@ _SCORE = Measure("score", 4)
 
 
 def design_figure(
-    results: "pd.DataFrame",
-    groups: "pd.Series",
-    correlates: "pd.DataFrame",
-    score: str,
-    folder: Path,
+    sample: Sample, correlates: "pd.DataFrame", score: str, folder: Path
 ) -> tuple[str, bool]:
     """Scores by time and group, and against each correlate: figure.svg and figure.png in a folder, and a page's SVG.
 
-    `results` and `groups` are row by row; `score` is what the axis of scores is called. Beside it, whether the PNG's
-    fonts have all letters.
+    `score` is what the axis of scores is called. Beside it, whether the PNG's fonts have all letters.
     """
-    scores = by_time(results)
-    of = scores.index.map(dict(zip(results["participant"], groups, strict=True)))
+    scores, parts = sample.scores, sample.parts
     panels = 1 + len(correlates.columns)
     size = (1.0 + 4.5 * panels, 3.8)
 
     def draw(first: Any, *others: Any) -> None:
-        names = list(dict.fromkeys(of))
-        for k, name in enumerate(names):
-            _draw_group(first, scores[of == name], k, len(names), name)
+        for k, (name, own) in enumerate(parts.items()):
+            _draw_group(first, own, k, len(parts), name)
         times = scores.columns
         width = max(4, _LETTERS // len(times))
         first.set_xticks(range(len(times)), [fill(time, width) for time in times])
         first.set_xlim(-0.6, len(times) - 0.4)
         first.set_ylabel(score)
-        if any(names):
+        if len(parts) > 1:
             above = {"loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 4}
             first.legend(frameon=False, **above)
         for axes, column in zip(others, correlates, strict=True):
-            both = mean_scores(results).to_frame().join(correlates[column]).dropna()
+            both = scores.mean(axis=1).to_frame().join(correlates[column]).dropna()
             axes.plot(both[column], both[0], "o", color=series(0), alpha=0.6)
-            axes.xaxis.get_major_locator().set_params(
-                integer=whole_numbers(both[column])
-            )
             axes.set_xlabel(column)
             axes.set_ylabel(score)
 
@@ -64,11 +54,6 @@ def design_figure(
         file, whole = picture(draw, size, kind, panels)
         write_whole(folder / f"figure.{kind}", file)
     return svg(draw, size, "design", score, panels), whole
-
-
-def whole_numbers(values: "pd.Series") -> bool:
-    """Whether all are whole, such as ages."""
-    return bool((values % 1 == 0).all())
 
 
 def _draw_group(

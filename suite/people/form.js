@@ -204,7 +204,10 @@ function csv() {
     ...state.last.map((time, k) => [`seconds_last_${k + 1}`, since(time)]),
     ["seconds_all", since(state.ended)],
     ["seconds_limit", settings.seconds],
-    ["began", new Date(state.began).toISOString()],
+    ["instruction", instruction()],
+    ["notes_shown", settings.show_notes ? "yes" : "no"],
+    ["score_shown", settings.show_score ? "yes" : "no"],
+    ["began", localTime(state.began)],
     ["agreed", element("consent").hidden ? "" : "yes"],
     ["language", settings.language],
     ["page_later", judged.filter(({ verdict }) => verdict === "later").map(({ word }) => word).join(say("comma"))],
@@ -212,6 +215,20 @@ function csv() {
     ["page_scale", settings.scale],
   ];
   return csvOf([Object.fromEntries(columns)]);
+}
+
+/** The task and its rules, as the page shows them. */
+function instruction() {
+  const lines = [...document.querySelectorAll("#start .task, #start .rules li")];
+  return lines.map((line) => line.textContent.trim()).join(japanese ? "" : " ");
+}
+
+/** A time since 1970 by this device's own clock: 2026-05-01 10:00:00 +09:00. */
+function localTime(time) {
+  const ahead = -new Date(time).getTimezoneOffset(); // minutes
+  const two = (number) => String(Math.trunc(Math.abs(number))).padStart(2, "0");
+  const own = new Date(time + 60000 * ahead).toISOString().slice(0, 19).replace("T", " ");
+  return `${own} ${ahead < 0 ? "-" : "+"}${two(ahead / 60)}:${two(ahead % 60)}`;
 }
 
 /** The score that may be shown, or null. */
@@ -314,7 +331,7 @@ function settle(k) {
   clearTimeout(pause);
   showNotes();
   const { word, verdict } = judge(state.words)[k];
-  if (dictionary && verdict && verdict !== "ok") {
+  if (settings.show_notes && dictionary && verdict && verdict !== "ok") {
     tell("live", "at", { n: k + 1, word, note: say(verdict) });
   }
 }
@@ -366,7 +383,8 @@ function enter(event, k) {
 function showNotes() {
   const judged = judge(state.words);
   judged.forEach(({ verdict }, k) => {
-    const said = verdict === "ok" || (settled[k] && dictionary) ? verdict : "";
+    const known = settings.show_notes && (verdict === "ok" || (settled[k] && dictionary));
+    const said = known ? verdict : "";
     notes[k].textContent = said && say(said);
     notes[k].parentElement.className = said;
   });

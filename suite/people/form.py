@@ -13,12 +13,15 @@ import numpy as np
 import typer
 
 import sozo
+from sozo.data.cache import kept
 from sozo.data.english import newer_noun_lemmas, noun_lemmas
 from sozo.data.jumandic import categories, default_dictionary, load_nouns, nouns_of
-from sozo.data.record import write_whole
+from sozo.data.progress import answers_bar
+from sozo.data.record import provenance, write_whole
 from sozo.eval.terminal import print_lines
 from sozo.scoring.embeddings.ginza import GinzaEncoder, read_package
 from sozo.scoring.embeddings.minilm import MiniLmEncoder
+from sozo.scoring.nouns import NounVerdict
 from sozo.scoring.parse import NUM_WORDS, SCRIPTS, script_reason
 from sozo.suite.people.lists import NOTHING
 from sozo.suite.people.messages import told_in
@@ -30,6 +33,7 @@ from sozo.tasks.dat.words import COUNTED
 # Bits above the row of a word's vector: a noun; several nouns; a name; the number is one of `Packed.parts`.
 _NOUN, _AMBIGUOUS, _PROPER, _PARTS = 1 << 20, 1 << 21, 1 << 22, 1 << 23
 _CONTINUED = str.maketrans("うくぐすつぬぶむる", "いきぎしちにびみり")  # 走る, 走り
+_CHUNK = 2_000  # words between two steps of the bar
 _MOST_ENGLISH = 24_000  # vectors, with which the page stays below 12 MB
 
 
@@ -55,6 +59,12 @@ def form(
     ] = "ja",
     hide_score: Annotated[
         bool, typer.Option("--hide-score", help="Thanks at the end, and no score.")
+    ] = False,
+    hide_notes: Annotated[
+        bool,
+        typer.Option(
+            "--hide-notes", help="Do not say below a field whether its word counts."
+        ),
     ] = False,
     seconds: Annotated[
         int | None, typer.Option(min=1, help="A limit of time, which the page shows.")
@@ -85,22 +95,51 @@ def form(
     with told_in("ja" if language == "ja" else "en", "") as said:
         check_page(output)
         agreed = consent_text(consent)
-        print_lines([said(f"{output}: is made in about a minute")])
         rules = DatSettings(language=language, reject_proper_nouns=reject_proper_nouns)
         scorer = Dat(rules).for_people().scorer
-        packed = pack(scorer, vocabulary(language))
+        parts = packed_parts(scorer)
         settings = {
             "seconds": seconds,
             "minimum": minimum,
             "show_score": not hide_score,
+            "show_notes": not hide_notes,
             "reject_proper_nouns": reject_proper_nouns,
         }
-        page = form_page(packed, scorer, settings, agreed)
+        page = form_page(parts, scorer, settings, agreed)
         write_whole(output, page)
-        nouns = np.count_nonzero(packed.rows & _NOUN)
         size = f"{len(page) / 1e6:.1f}"
-        made = f"{output}: {size} MB, {nouns:,} nouns; open it in a browser"
+        made = f"{output}: {size} MB, {parts['nouns']} nouns; open it in a browser"
         print_lines([said(made)])
+
+
+def packed_parts(scorer: DatScorer) -> dict[str, str]:
+    """What is packed of the words of the scorer's language, by its name on the page, and how many "nouns" they are.
+
+    It takes minutes, and is computed again only where words, rules, versions of packages or sozo are others.
+    """
+    language = scorer.rules.language
+    words = vocabulary(language)
+    by = scorer.describe(), provenance()["packages"], sozo.__version__
+    sources = json.dumps([*by, words]).encode()
+    return kept(f"form-{language}", sources, lambda: _squeezed(pack(scorer, words)))
+
+
+def _squeezed(packed: Packed) -> dict[str, str]:
+    vectors = packed.vectors
+    scales = (np.abs(vectors).max(axis=1, keepdims=True) / 127).astype("<f4")
+    parts = {
+        "words": "\n".join(packed.words).encode(),
+        "rows": packed.rows.astype("<u4").tobytes(),
+        "same": packed.same.astype("<i4").tobytes(),
+        "parts": json.dumps(packed.parts).encode(),
+        "scales": scales.tobytes(),
+        "numbers": np.rint(vectors / scales).astype(np.int8).tobytes(),
+        "none": b"",
+    }
+    squeezed = {
+        name: b64encode(zlib.compress(part, 9)).decode() for name, part in parts.items()
+    }
+    return {**squeezed, "nouns": f"{np.count_nonzero(packed.rows & _NOUN):,}"}
 
 
 def vocabulary(language: str) -> list[str]:
@@ -139,7 +178,11 @@ def _of_jumandic() -> set[str]:
 
 def pack(scorer: DatScorer, words: Sequence[str]) -> Packed:
     """What a page must know of the `words` to check and score them as the `scorer` does."""
-    language, verdicts = scorer.rules.language, scorer.checker.check(words)
+    language, verdicts = scorer.rules.language, list[NounVerdict]()
+    with answers_bar("words", len(words)) as advance:
+        for k in range(0, len(words), _CHUNK):
+            verdicts += scorer.checker.check(words[k : k + _CHUNK])
+            advance(len(words[k : k + _CHUNK]), None)
     nouns = np.array(
         [
             verdict.is_noun
@@ -196,15 +239,16 @@ def _commonest(words: Sequence[str], nouns: np.ndarray) -> np.ndarray:
 
 
 def form_page(
-    packed: Packed, scorer: DatScorer, settings: Mapping[str, object], consent: str
+    parts: Mapping[str, str],
+    scorer: DatScorer,
+    settings: Mapping[str, object],
+    consent: str,
 ) -> bytes:
-    """The page as UTF-8; without its score it needs no vectors."""
+    """The page of `packed_parts` as UTF-8; without its score it needs no vectors."""
     language, encoder = scorer.rules.language, scorer.vectors.encoder
     own = Path(__file__).with_name("form.html")
     texts = texts_of(own, language)
     rules = texts.pop("rules")
-    numbers = packed.vectors if settings["show_score"] else packed.vectors[:0]
-    scales = (np.abs(numbers).max(axis=1, keepdims=True) / 127).astype("<f4")
     values = {
         "name": "dat",
         "language": language,
@@ -213,21 +257,12 @@ def form_page(
         "texts": texts,
         **settings,
     }
-    parts = {
-        "words": "\n".join(packed.words).encode(),
-        "rows": packed.rows.astype("<u4").tobytes(),
-        "same": packed.same.astype("<i4").tobytes(),
-        "parts": json.dumps(packed.parts).encode(),
-        "scales": scales.tobytes(),
-        "numbers": np.rint(numbers / scales).astype(np.int8).tobytes(),
-    }
+    if not settings["show_score"]:
+        parts = {**parts, "scales": parts["none"], "numbers": parts["none"]}
     return render_page(
         own,
         values,
         consent,
         rules="".join(f"<li>{escape(rule)}</li>" for rule in rules),
-        **{
-            name: b64encode(zlib.compress(part, 9)).decode()
-            for name, part in parts.items()
-        },
+        **parts,
     )

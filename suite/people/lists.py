@@ -61,14 +61,11 @@ _NOBODY = (
 )
 # What stands for no answer where a number is asked for, and what stands behind a number.
 _NO_NUMBER = re.compile(rf"[\W_ー]*|-9+|{_NO_WORD.pattern}", re.IGNORECASE)
-_THOUSANDS = r"(?<=[0-9]),(?=[0-9]{3}\b)"
 _UNIT = r"(?<=[0-9])\s*(歳|才|点|years?( old)?)$"
 # Two of these in a cell are a remark.
 _PROSE = re.compile(
     "the|an?|i|it|was|is|to|of|and|but|not|very|.+(です|ます|でした|ました|かった|ので|けど|ない)"
 )
-# What Excel makes of words: 1月2日, 1/2, 50%, -犬.
-_MADE = r"(?:19|20)\d\d[-/]\d\d?[-/]\d\d?.*|\d\d?-[A-Z][a-z]{2}|(?!-?9+$)-?\d[\d.:]*|True|False|#[A-Z\d/]+[!?]?"
 _LABEL = r"(?:(?:単語|words?|no\.?|第|q)\s*)?"  # before a number
 _CIRCLED = re.compile(rf"{_LABEL}[①-⑳❶-❿➀-➓㊀-㊉]語?", re.IGNORECASE)
 _READING = re.compile(
@@ -80,12 +77,7 @@ _LETTERS = (
     "あいうえおかきくけこ",
     "abcdefghij",
     "ABCDEFGHIJ",
-    "αβγδεζηθικ",
-    "イロハニホヘトチリヌ",
 )  # that people count with
-_ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x")
-_ROMAN_SIGN = re.compile("[Ⅰ-Ⅹⅰ-ⅹ]")
-_KEYCAP = re.compile("\ufe0f?\u20e3")
 _BEHIND = r"[\s.)\]】>:、,・-]"  # a number
 _SIGNS = ("So", "Sm", "Sk", "Po", "Co")  # of Unicode's categories; Co are Word's own
 _EDGES = AROUND + "・()（）[]<#*-:,、!?！？\n\t"
@@ -103,9 +95,6 @@ def people_words(text: str, language: str = "ja", whole: bool = False) -> list[s
     (['cat', 'ice cream'], ['cat', 'moon'])
     """
     text = _MACHINES.sub("\n", text)
-    text = _KEYCAP.sub(" ", text.replace("🔟", "10"))
-    if len(set(_ROMAN_SIGN.findall(text))) > 1:  # one may be a word's: ドラクエⅡ
-        text = _ROMAN_SIGN.sub("\n", text)
     text = nfkc(_CIRCLED.sub("\n", text.lower() if language == "en" else text))
     text = _READING.sub("", _without_numbers(_without_marks(text)))
     if whole:
@@ -156,9 +145,8 @@ def _marker(number: int) -> re.Pattern[str]:
         "".join(letters[number - 1 : number] for letters in _LETTERS),
     )
     before = "(?<![^\\s、,;(])"
-    roman = "".join(_ROMAN[number - 1 : number])
     kanji = (
-        f"|{before}(?:{own}{_BEHIND}+|(?:[{letters}]|{roman})[.):、]+)|{own}[.):]\\s*"
+        f"|{before}(?:{own}{_BEHIND}+|[{letters}][.):、]+)|{own}[.):]\\s*"
         if own
         else ""
     )
@@ -175,16 +163,14 @@ def read_written(
     is a trial, and their row comes again for each. `named` says which column is participant, trial or group.
     Spellings that differ by width, case and blanks are one. `attrs` says "who" each row of the sheet is, and what is
     to be told: the "columns" that were read and those "unread", one that may hold "conditions", "unwritten"
-    rows with a person and no list, "spellings" that are one and persons that look "alike", and cells that Excel may
-    have "made". Rows that repeat or explain the headings, sums, and rows without a word beside others of the same
-    list are no lists.
+    rows with a person and no list, "spellings" that are one, and the headings "used" for any of these. Rows that repeat
+    or explain the headings, sums, and rows without a word beside others of the same list are no lists.
     """
     import pandas as pd
 
     sheet, named = sheet.answers(), named or {}
     columns, unread = _columns(sheet, language)
     participant = _participant(sheet, named, language)
-    _refuse_headings_below(sheet)
     if "header_rows" not in named:
         _refuse_heading(sheet, participant, columns)
     trial = _column_of(sheet, "trial", named, language)
@@ -203,14 +189,12 @@ def read_written(
     of = nothing if "group" not in named or group is None else _as_one(group)
     who, when = _as_one(participant.str.replace(_TOTAL, "", regex=True)), _as_one(trial)
     parts: list[pd.DataFrame] = []
-    times, made = _short(list(columns)), []
+    _refuse_headings_below(sheet)
+    times = _short(list(columns))
     for name, own in columns.items():
         words, text = zip(*_read(own, language), strict=True)
         if any(list(words) == part["words"].tolist() for part in parts):
             continue  # the same lists once more, such as in one cell and in ten
-        for cells in own:
-            odd = cells[cells.str.strip().str.fullmatch(_MADE)]
-            made += [(str(cells.name), row, cell) for row, cell in odd.items()]
         label = when if len(columns) == 1 else (when + f" {times[name]}").str.strip()
         part = pd.DataFrame({"participant": who, "trial": label, "text": text})
         parts.append(part.assign(words=words, group=of))
@@ -223,10 +207,8 @@ def read_written(
     unwritten = unwritten.difference(joined, sort=False)
     lists = lists[filled]
     lists.attrs["several"] = len(parts) > 1
-    _refuse_wrong(sheet, lists, asked, trial)
+    _refuse_wrong(sheet, lists, asked)
     spelled = (participant + " = " + who)[(participant != who) & (who != "")]
-    alike = lists["participant"].drop_duplicates()
-    alike = alike.groupby(alike.map(_number)).filter(lambda same: len(same) > 1)
     named_of = (trial, of) if "group" in named else (trial,)
     others = [brief(str(column.name)) for column in named_of if column.any()]
     other = group if group is not None and "group" not in named else nothing
@@ -234,15 +216,14 @@ def read_written(
         "who": who,
         "columns": f"{', '.join([asked, *others])}; {', '.join(columns)}",
         "unread": ", ".join(unread),
-        "trial": brief(str(trial.name)),
+        "used": {participant.name, trial.name, of.name}
+        | {column.name for own in columns.values() for column in own},
         "conditions": brief(str(other.name))
         if other[lists.index].nunique() > 1
         else "",
         "unwritten": unwritten.unique().tolist(),
         "joined": joined.unique(),
         "spellings": spelled.unique().tolist(),
-        "alike": [*zip(alike, alike.index, strict=True)],
-        "made": [cell for cell in made if cell[1] in lists.index],
     }
     return lists
 
@@ -261,17 +242,13 @@ def _short(questions: Sequence[str]) -> Mapping[str, str]:
     return {name: name for name in questions}
 
 
-def _refuse_wrong(
-    sheet: Sheet, lists: "pd.DataFrame", asked: str, trial: "pd.Series"
-) -> None:
+def _refuse_wrong(sheet: Sheet, lists: "pd.DataFrame", asked: str) -> None:
     """A UserError for the first row that is no person's, or another's list."""
     again = lists.duplicated(_SAME)
     first = ""
     if again.any():
         own = lists[_SAME].iloc[again.to_numpy().argmax()]
         first = f"row {(lists[_SAME] == own).all(axis=1).idxmax()}"
-    name = brief(str(trial.name))
-    fill_in = f"fill in the column {name}, which tells lists apart"
     for wrong, why in (
         (
             lists["participant"] == "",
@@ -289,8 +266,7 @@ def _refuse_wrong(
             again,
             f"has the {asked} of {first}, and lists of the same questions; leave one of the two rows out"
             if lists.attrs["several"]
-            else f"has the {asked} and trial of {first}; leave one of them out, or "
-            + (fill_in if name and not trial.any() else _APART_BY),
+            else f"has the {asked} and trial of {first}; leave one of them out, or {_APART_BY}",
         ),
     ):
         if wrong.any():
@@ -307,7 +283,15 @@ def correlates(sheet: Sheet, names: Sequence[str], who: "pd.Series") -> "pd.Data
     import pandas as pd
 
     sheet = sheet.answers()
-    columns = {name: _numbers(sheet, name) for name in names}
+    columns = {}
+    for name in names:
+        column = named_column(sheet, name)
+        columns[name], wrong = numbers(column)
+        if wrong.any():
+            row = wrong.idxmax()
+            cell = brief(nfkc(column[row]).strip())
+            why = f"{cell} is no number, and {name} is to be correlated"
+            raise sheet.wrong(why, row)
     return pd.DataFrame(columns, sheet.cells.index).groupby(who).mean()
 
 
@@ -316,32 +300,23 @@ def _file(row: object) -> str:
     return str(row).partition(" of ")[2]
 
 
-def _numbers(sheet: Sheet, name: str) -> "pd.Series":
-    """The numbers of the column of this name, 24 for 24歳; NaN for blanks, words that say nothing, and -99."""
+def numbers(column: "pd.Series") -> tuple["pd.Series", "pd.Series"]:
+    """A column's numbers, 24 for 24歳, NaN for blanks, words that say nothing, and -99; and which cells are none."""
     import pandas as pd
 
-    column = _named(sheet, name).map(nfkc).str.strip()
+    column = column.map(nfkc).str.strip()
     column = column.mask(column.str.fullmatch(_NO_NUMBER), "")
     digits = column.str.replace(_UNIT, "", regex=True)
-    digits = digits.str.replace(_THOUSANDS, "", regex=True)
-    numbers = pd.to_numeric(digits, errors="coerce")
-    if (wrong := ~np.isfinite(numbers) & (column != "")).any():
-        row = wrong.idxmax()
-        why = f"{brief(column[row])} is no number, and {name} is to be correlated"
-        raise sheet.wrong(why, row)
-    return numbers
+    found = pd.to_numeric(digits, errors="coerce")
+    return found, ~np.isfinite(found) & (column != "")
 
 
-def _named(sheet: Sheet, name: str) -> "pd.Series":
+def named_column(sheet: Sheet, name: str) -> "pd.Series":
+    """The column of this name; UserError where none, or more than one, has it."""
     found = sheet.columns(f"^{re.escape(plain(name))}$")
     if len(found) != 1:
         raise sheet.wrong(f"no column, or more than one, is called {name}")
     return found[0]
-
-
-def _number(name: str) -> str:
-    """What is left of a participant's name without leading zeros and a counter: 5 of 05番, s3 of S03."""
-    return re.sub(r"(?<![0-9])0+(?=[0-9])|[番号]+$", "", nfkc(name).casefold())
 
 
 def _refuse_heading(
@@ -389,7 +364,7 @@ def only(sheet: Sheet, language: str, named: Mapping[str, Any]) -> Sheet:
     for wish in named.get("only", ()):
         name, _, value = wish.partition("=")
         answers = sheet.answers()
-        folded = _named(answers, name).map(_folded)
+        folded = named_column(answers, name).map(_folded)
         said = folded.where(folded != "")
         who = _participant(answers, named, language)
         if who is not None:
@@ -408,7 +383,7 @@ def _column_of(
 ) -> "pd.Series | None":
     """The column of a kind: the one that is named, or the first known one that names somebody and holds no lists."""
     name = named.get(kind)
-    for column in [_named(sheet, name)] if name else sheet.columns(*_KNOWN[kind]):
+    for column in [named_column(sheet, name)] if name else sheet.columns(*_KNOWN[kind]):
         nobody = kind == "participant" and column.str.match(_NOBODY).all()
         if name and nobody:
             raise sheet.wrong(f"the column {name} holds dates or nothing, and no names")
@@ -440,12 +415,15 @@ def _folded(cell: str) -> str:
 
 
 def _as_one(column: "pd.Series") -> "pd.Series":
-    """Each cell as the first one was written that differs from it by width, case and blanks alone; 7 of 7.0.
+    """Cells that differ by width, case and blanks alone are as the shortest of them, capitals first; 7 of 7.0.
 
     A spreadsheet makes 7.0 of 7. 007 is another one: a spreadsheet would have made 7 of all such.
     """
-    whole = column.str.replace(r"^([0-9]+)\.0+$", r"\1", regex=True)
-    return whole.groupby(whole.map(_folded)).transform("first")
+    whole = column.map(nfkc).str.replace(r"^([0-9]+)\.0+$", r"\1", regex=True)
+    best: dict[str, str] = {}
+    for cell in sorted(set(whole), key=lambda cell: (len(cell), cell)):
+        best.setdefault(_folded(cell), cell)
+    return whole.map(lambda cell: best[_folded(cell)])
 
 
 def _columns(

@@ -1,25 +1,42 @@
-"""People's lists as results: columns for their spreadsheet, tables, and a paragraph on the method."""
+"""People's lists as results: columns for their spreadsheet, tables, and a paper's method and results."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sozo
+from sozo.data.foreign import nfkc
 from sozo.data.record import provenance
-from sozo.data.sheet import Sheet, read_sheet
-from sozo.scoring.measure import Estimate, Measure
+from sozo.data.sheet import Sheet, plain, read_sheet
+from sozo.scoring.measure import Measure
 from sozo.scoring.nouns import SPEAKERS
 from sozo.scoring.statistics import mean_interval
-from sozo.scoring.statistics.reliability import cronbach_alpha
 from sozo.scoring.table import Cell, Content, Table, tabulate
 from sozo.scoring.translatable import Translatable
-from sozo.suite.people.designs import compared
-from sozo.suite.people.lists import TEXTS, correlates, only, read_written
+from sozo.suite.people.designs import Sample, analysed, compared, wide_scores
+from sozo.suite.people.lists import (
+    TEXTS,
+    correlates,
+    named_column,
+    numbers,
+    only,
+    read_written,
+)
 from sozo.suite.people.messages import in_japanese
-from sozo.suite.people.prose import Both, design_tables, how_made, prose
-from sozo.suite.people.scores import percentiles, score_written
+from sozo.suite.people.prose import (
+    Both,
+    Sentence,
+    analysis,
+    both,
+    checked,
+    found,
+    left_out,
+    participants,
+    said,
+)
+from sozo.suite.people.scores import score_written
 from sozo.tasks.dat.scorer import OLSONS_DAT
 from sozo.tasks.dat.words import REFUSE
 
@@ -28,13 +45,14 @@ if TYPE_CHECKING:
 
     from sozo.tasks.dat.task import Dat
 
-_ALPHA, _ALPHA_NAME = Measure("alpha", 2), "Cronbach's alpha"
-_SHOWN = 500  # lists on the page
+_SHOWN, _FIRST = 500, 10  # lists on the page; names in a note
 # What only an answer to a question of consent says.
 _CONSENTS = re.compile(
     r"^(?:同意|承諾|許可)(?:し|す|いた|致)|^I (?:do not |don't )?(?:agree|consent)",
     re.I,
 )
+# What the page of `sozo form` says of itself, in columns of its CSV.
+_FORM = ("instruction", "notes_shown", "score_shown", "seconds_limit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +60,11 @@ class PeopleScored:
     """A spreadsheet of what people wrote, scored."""
 
     sheet: Sheet  # with what was added
+    wide: "pd.DataFrame"  # a row for each participant
     tables: Sequence[Table]  # the last one holds what they wrote
-    paragraphs: Sequence[Both]  # for a paper: on the method, and on what came of it
-    results: "pd.DataFrame"  # what each list is worth (`score_written`)
-    groups: "pd.Series"  # of each list, empty without
+    means: Table  # Table 1 of the paper
+    paper: Sequence[Sequence[Both]]  # paragraphs before Table 1, and behind it
+    sample: Sample  # who is analysed
     correlates: "pd.DataFrame"  # a row for each participant
     japanese: Mapping[str, str]  # what the tables say, by what they say in English
 
@@ -61,108 +80,181 @@ class PeopleScored:
 def score_sheet(
     task: "Dat",
     path: Path,
-    norms: Path | None,
-    japanese: Callable[[str], str],
     named: Mapping[str, Any] | None = None,
     correlated: Sequence[str] = (),
 ) -> PeopleScored:
-    """The lists of a spreadsheet, scored; percentiles are among the scores of the spreadsheet `norms`.
+    """The lists of a spreadsheet, scored.
 
-    `japanese` says a reason, and "none", in Japanese; `named` is `read_written`'s, with the "sheet" of a workbook and
-    the "norms_scale" of norms that have no column for it; `correlated` are columns whose numbers scores are held against.
+    `named` is `read_written`'s, with the "sheet" of a workbook, the "order" of groups and times, the columns to "drop",
+    and whether "all_scores" are given; `correlated` are columns whose numbers scores are held against.
     """
     named = named or {}
     sheet = read_sheet(path, named.get("sheet"), named.get("header_rows", 1))
     sheet = only(sheet, task.settings.language, named)
-    own = read_sheet(norms) if norms else None
     lists = read_written(sheet, task.settings.language, named)
     values = correlates(sheet, correlated, lists.attrs["who"])
+    dropped = [named_column(sheet, name).name for name in named.get("drop", ())]
     scorer = task.scorer  # which takes a while to load
-    said = scorer.describe()
-    name = task.settings.noun_checker
-    paper = name.removesuffix(SPEAKERS)
-    other = scorer.with_checker(
-        paper if paper != name else name + SPEAKERS, task.settings
-    )
-    checker = _checker(task, paper)
-    encoder = f"{said['embedding_model']} ({said['embedding_revision']})"
-    by_olson, language = task.settings.olson, task.settings.language
-    on_scale = said.get("score_name") == OLSONS_DAT
-    facts = TEXTS["language"][language] | TEXTS["nouns"][language][paper != name]
-    facts |= TEXTS["olson"][by_olson] | TEXTS["on_scale"][on_scale]
-    scale = f"{encoder}, {checker}, first 7 valid of 10{facts['times']}"
-    models = replace(task.settings, repeated_words=REFUSE)
-    strict = scorer.with_checker(paper, models)
-    results = score_written(lists, scorer, strict)
-    beside = score_written(lists, other)[["score", "reason"]]
-    results[["other_score", "other_reason"]] = beside
-    score = Measure("dat", 2 if by_olson else 4)
-    added = _looked_up(results)
-    if own:
-        scores, most = results["score"].to_numpy(), 2 * scorer.rules.times
-        said_scale = named.get("norms_scale", "")
-        shares, n = percentiles(scores, own, scale, most, said_scale)
-        results["percentile"] = shares if n else "norms without a scale"
-        name = "norms" if n else "no_scale"
-        added.append(_both(name, n=n, file=own.path.name, scale=scale))
-    facts |= {
-        "other": other.checker.name,
-        "refused": _refused(results, "{}: {}, {}", ", ", str),
-        "refused_ja": _refused(results, "{}（{}、{}）", "、", japanese),
-        "repeated": results.attrs["repeated"],
-        "no_vector": results.attrs["no_vector"],
-        "nouns_found": results.attrs["nouns"],
-        "checker": checker,
-        "encoder": encoder,
-    }
-    other_rule = _both("other_rule", **facts)
-    rules = {
-        "First seven valid words of ten": "",
-        other_rule[0]: "other_",
-        "Strict, as models are scored": "strict_",
-    }
-    summary = [_summary(rule, results, prefix, score) for rule, prefix in rules.items()]
-    notes = [_times(lists, results), _both("by", **facts), _both("nouns", **facts)]
-    notes += added
-    notes += _notes(sheet, lists, results, language)
-    notes += _lacking(values, lists["participant"])
-    design = compared(results, lists["group"], score, values)
-    alpha = summary[0][_ALPHA_NAME]
-    told = prose(design, alpha, japanese)
-    for name, sentences in (("made", how_made(design)), ("more", [*added, *told])):
-        facts[name] = "".join(f" {english}" for english, _ in sentences)
-        facts[f"{name}_ja"] = "".join(japanese for _, japanese in sentences)
+    by_olson, vectors = task.settings.olson, scorer.vectors.encoder
+    encoder = f"{vectors.name} ({vectors.revision})"
+    checker = _checker(task)
+    times = said(("times_100", {}), 0) if by_olson else ""
+    scale = f"{encoder}, {checker}, first 7 valid of 10{times}"
+    results = score_written(lists, scorer)
+    rules = {"First seven valid words of ten": ""}
+    if named.get("all_scores"):
+        _add_scores(task, lists, results)
+        rules["The same, by the other noun checker"] = "other_"
+        rules["Strict, as models are scored"] = "strict_"
+    score = Measure("dat", 2 if by_olson else 3)
+    order = re.split("[,、]", nfkc(named.get("order", "")))
+    order = [name.strip() for name in order if name.strip()]
+    wrote = lists["participant"]
+    silent = sorted({*lists.attrs["who"][lists.attrs["unwritten"]]} - {*wrote})
+    sample = analysed(results, lists["group"], silent, order)
+    design = compared(sample, score, values)
+    took_part = participants(sample, *_sex_and_age(sheet, lists, sample))
+    scored = {"encoder": encoder, "checker": checker, **results.attrs}
+    notes = [("by", scored), ("nouns", scored)]
+    notes += [*_notes(sheet, lists), *_lacking(values, wrote)]
+    # Who wrote a list stands in wide.csv even so.
+    gone = {*dropped} - {lists.attrs["who"].name}
+    private = [one.name for one in sheet.columns(*TEXTS["headings"]["private"])]
+    if private := [name for name in private if name not in gone]:
+        notes.append(("private", {"columns": private}))
+    if names := left_out(sample, names=True):
+        notes.append(("left_out", {"names": names}))
+    how, task_told = analysis(sample, design), _task(sheet, lists)
+    notes += [("unsaid", {})] * (len(task_told) == 1)
+    told = [both(*took_part), *map(both, notes)]
+    told += [both(*checked(sample))] * bool(how)
+    first, second = found(sample, design)
+    heads = [
+        [("method", {})],
+        *([("participants", {})], took_part),
+        *([("task", {})], task_told),
+        *([("scoring", {})], _scoring(task, results)),
+        *([("analysis", {})] if how else [], how),
+        *([("results", {})], [_caption(sample)]),
+    ]
+    sources = ["chive"] * (vectors.name == "ja-ginza")
+    sources += ["olson", *["shrout"] * bool(design["retests"])]
+    tails = [[("note", {})], first, second, [("references", {})]]
+    tails += [[(source, {})] for source in sources]
+    reasons = {rule: _reasons(results[f"{own}reason"]) for rule, own in rules.items()}
+    summary = [
+        _summary(rule, results[["participant", f"{own}score"]], score, reasons[rule])
+        for rule, own in rules.items()
+    ]
     rows = _rows(results.head(_SHOWN), score)
-    of_all = _both("shown", n=len(rows), of=len(results))
-    said_in_japanese = TEXTS["page"] | dict([*notes, of_all, other_rule])
-    said_in_japanese |= dict(how_made(design))
-    for prefix in rules.values():
-        reasons = results[f"{prefix}reason"]
-        said_in_japanese[_reasons(reasons)] = _reasons(reasons, japanese, "：", "、")
-        said_in_japanese |= {reason: japanese(reason) for reason in set(reasons) - {""}}
-    facts |= {"sozo": sozo.__version__} | _counted(results, summary, japanese)
+    of_all = both(("shown_of", {"n": len(rows), "of": len(results)}))
     columns = results.iloc[:, 2 - lists.index.has_duplicates :].assign(scale=scale)
+    used = [*lists.attrs["used"], *dropped]
+    raw = sheet.answers().cells.drop(columns=used, errors="ignore")
     return PeopleScored(
-        replace(sheet, cells=_joined(sheet.cells, columns)),
+        replace(sheet, cells=_joined(sheet.cells.drop(columns=dropped), columns)),
+        wide_scores(results, lists, raw, values, order),
         (
-            tabulate("Scores", summary, [english for english, _ in notes]),
-            *design_tables(design),
+            tabulate("Scores", summary, [english for english, _ in told]),
+            *(
+                tabulate(TEXTS["titles"][kind], rows)
+                for kind, rows in design.items()
+                if rows and kind != "means"
+            ),
             tabulate("Every list", rows, [of_all[0]]),
         ),
-        [
-            (english.format(**facts), in_japanese.format(**facts))
-            for english, in_japanese in TEXTS["paragraphs"]
-        ],
-        results,
-        lists["group"],
+        tabulate("Table 1", design["means"]),
+        [[both(*one) for one in part if one] for part in (heads, tails)],
+        sample,
         values,
-        said_in_japanese,
+        TEXTS["page"] | dict([*told, of_all, *reasons.values()]),
     )
 
 
-def _checker(task: "Dat", dictionary: str) -> str:
+def _add_scores(task: "Dat", lists: "pd.DataFrame", results: "pd.DataFrame") -> None:
+    """Columns of scores with the other noun rule, and by the strict rule, by which models are scored."""
+    scorer, name = task.scorer, task.settings.noun_checker
+    paper = name.removesuffix(SPEAKERS)
+    checker = paper if paper != name else name + SPEAKERS
+    other = score_written(lists, scorer.with_checker(checker, task.settings))
+    results[["other_score", "other_reason"]] = other[["score", "reason"]]
+    models = replace(task.settings, repeated_words=REFUSE)
+    strict = scorer.with_checker(paper, models).score(list(lists["text"]))
+    results["strict_score"] = strict.scores.astype(float)
+    results["strict_reason"] = [str(one.reason or "") for one in strict]
+
+
+def _sex_and_age(
+    sheet: Sheet, lists: "pd.DataFrame", sample: Sample
+) -> tuple[dict[str, int], "pd.Series"]:
+    """How many of those analysed are of each sex, and their ages, where columns say so in words and in numbers."""
+
+    def own(kind: str) -> "pd.Series":
+        for column in sheet.answers().columns(*TEXTS["headings"][kind])[:1]:
+            each = column.where(column != "").groupby(lists.attrs["who"]).first()
+            return each.reindex(sample.scores.index).fillna("")
+        return sample.groups[:0]
+
+    sexes, (ages, wrong) = own("sex"), numbers(own("age"))
+    coded = sexes.str.fullmatch(r"[\d.]*").all()  # which only its author can read
+    counts = {} if coded else sexes.value_counts().to_dict()
+    return counts, ages[:0] if wrong.any() else ages
+
+
+def _task(sheet: Sheet, lists: "pd.DataFrame") -> list[Sentence]:
+    """What was asked, and what the page of `sozo form` showed, if one page gave all the lists."""
+    page: dict[str, str] = {}
+    for name in _FORM:
+        for column in sheet.columns(f"^{plain(name)}$")[:1]:
+            values = column[lists.index].unique()
+            page |= {name: values[0]} if len(values) == 1 else {}
+    if len(page) < len(_FORM):
+        return [("dat", {})]
+    return [
+        ("dat", {}),
+        ("instruction", page),
+        ("limit" if page["seconds_limit"] else "no_limit", page),
+        (f"notes_{page['notes_shown']}", {}),
+        (f"score_{page['score_shown']}", {}),
+    ]
+
+
+def _scoring(task: "Dat", results: "pd.DataFrame") -> list[Sentence]:
+    """How lists were scored: what a word, a noun, a vector and the score are."""
+    settings, scorer, paper = task.settings, task.scorer, TEXTS["paper"]
+    encoder, rules = scorer.vectors.encoder, task.deciding()
+    vectors = f"vectors_{encoder.name}"
+    people = "people" if settings.noun_checker.endswith(SPEAKERS) else "models"
+    respelled = int(results["respelled"].sum()) if "respelled" in results else 0
+    on_scale = scorer.describe().get("score_name") == OLSONS_DAT
+    names = ["scored", f"repeated_{settings.repeated_words}"]
+    names += [f"nouns_{settings.language}_{people}"]
+    names += [name for name, value in rules.items() if value is True and name in paper]
+    names += ["distance", vectors if vectors in paper else "vectors"]
+    names += ["respelled"] * bool(respelled) + ["on_scale" if on_scale else "norms"]
+    facts = {
+        "sozo": sozo.__version__,
+        "script": (f"script_{settings.language}", {}),
+        "times": ("times_100", {}) if settings.olson else "",
+        "most": 2 * scorer.rules.times,
+        "encoder": encoder.name,
+        "version": encoder.revision.partition("-")[0],
+        "size": scorer.vectors.matrix.shape[1],
+        "respelled": respelled,
+    }
+    return [(name, facts) for name in names]
+
+
+def _caption(sample: Sample) -> Sentence:
+    kinds = len(sample.parts) > 1, sample.scores.shape[1] > 1
+    by = {(True, True): "by_both", (True, False): "by_group", (False, True): "by_time"}
+    return "caption", {"by": (by[kinds], {}) if any(kinds) else ""}
+
+
+def _checker(task: "Dat") -> str:
     """The noun checker with the version of its dictionary, and with the rules that are not as they are by default."""
     name = task.settings.noun_checker
+    dictionary = name.removesuffix(SPEAKERS)
     version = f"{dictionary} {provenance()['packages'].get(dictionary, '')}".strip()
     checker = f"{name} ({version})" if dictionary != name else version
     rules = task.deciding()
@@ -174,14 +266,6 @@ def _checker(task: "Dat", dictionary: str) -> str:
     if (repeated := rules["repeated_words"]) != REFUSE:
         changed.append(f"repeated_words: {repeated}")
     return checker + (f" ({', '.join(changed)})" if changed else "")
-
-
-def _looked_up(results: "pd.DataFrame") -> list[tuple[str, str]]:
-    """How many words were looked up by another form, where the encoder does so."""
-    if "respelled" not in results:
-        return []
-    n = int(results["respelled"].sum())
-    return [_both("respelled", n=n, ambiguous=results.attrs["ambiguous"])]
 
 
 def _rows(results: "pd.DataFrame", score: Measure) -> list[dict[str, Content]]:
@@ -197,65 +281,17 @@ def _rows(results: "pd.DataFrame", score: Measure) -> list[dict[str, Content]]:
     ]
 
 
-def _both(name: str, **facts: Any) -> tuple[str, str]:
-    """A note in English and in Japanese."""
-    english, japanese = TEXTS["notes"][name]
-    return english.format(**facts), japanese.format(**facts)
-
-
-def _counted(
-    results: "pd.DataFrame",
-    summary: Sequence[Mapping[str, Any]],
-    japanese: Callable[[str], str],
-) -> dict[str, Any]:
-    """What the paragraph says of the results."""
-    mean, why = summary[0]["Mean of participants"], results["reason"]
-    participants = results["participant"].nunique()
-    return {
-        "mean": mean,
-        "mean_ja": japanese(mean.text),
-        "sd": summary[0]["Sd"],
-        "lists": len(results),
-        "of_lists": _count(len(results), "list"),
-        "participants": participants,
-        "of_participants": _count(participants, "participant"),
-        "scored": int(results["score"].count()),
-        "unscored": int(results["score"].isna().sum()),
-        "reasons": f" ({_reasons(why)})" if why.any() else "",
-        "reasons_ja": f"（理由：{_reasons(why, japanese, '：', '、')}）"
-        if why.any()
-        else "",
-    }
-
-
-def _times(lists: "pd.DataFrame", results: "pd.DataFrame") -> tuple[str, str]:
-    """How many people wrote lists, at how many times, and how many of them at every time, with a score or without."""
-    of_each = lists["participant"].value_counts()
-    people, times = len(of_each), lists["trial"].nunique()
-    scored = results.groupby("participant")["score"].count()
-    return _both(
-        "times" if of_each.max() > 1 else "one_time",
-        count=_count(people, "participant"),
-        n=people,
-        times=times,
-        whole=int((of_each == times).sum()),
-        scored=int((scored == times).sum()),
-        all="both" if times == 2 else f"all {times}",
-    )
-
-
-def _notes(
-    sheet: Sheet, lists: "pd.DataFrame", results: "pd.DataFrame", language: str
-) -> list[tuple[str, str]]:
+def _notes(sheet: Sheet, lists: "pd.DataFrame") -> list[Sentence]:
     """What of the sheet was read as lists, and what looks as if it was read wrongly."""
-    unwritten, spellings = lists.attrs["unwritten"], lists.attrs["spellings"]
-    joined, answers = lists.attrs["joined"], sheet.answers()
+    unwritten, joined = lists.attrs["unwritten"], lists.attrs["joined"]
+    answers = sheet.answers()
     left_out = answers.cells.index.difference(lists.index).difference(unwritten)
-    notes = [_both("columns", columns=lists.attrs["columns"])]
-    if unread := lists.attrs["unread"]:
-        notes.append(_both("unread", columns=unread))
-    if n := sheet.trimmed:
-        notes.append(_both("trimmed", n=n))
+    notes: list[Sentence] = [
+        (name, {"columns": lists.attrs[name]})
+        for name in ("columns", "unread", "conditions")
+        if lists.attrs[name]
+    ]
+    notes += [("trimmed", {"n": sheet.trimmed})] * bool(sheet.trimmed)
     named_so = answers.columns(*TEXTS["headings"]["consent"])
     said_so = [
         column
@@ -263,83 +299,37 @@ def _notes(
         if column.str.contains(_CONSENTS).any()
     ]
     for column in {str(one.name): one for one in (*named_so, *said_so)}.values():
-        if counts := column[column != ""].value_counts().to_dict():
-            values = _first([f"{value}: {n:,}" for value, n in counts.items()])
-            notes.append(_both("consent", column=column.name, values=values))
-    named = {
-        "joined": joined,
-        "left_out": left_out.difference(joined),
-        "unwritten": unwritten,
-    }
+        counts = column[column != ""].value_counts().items()
+        values = [("of_each", {"name": value, "n": n}) for value, n in counts]
+        notes.append(("consent", {"column": column.name, "values": values}))
+    rows = {"joined": joined, "no_list": left_out.difference(joined)}
+    rows["unwritten"] = unwritten
     for why in dict.fromkeys(sheet.aside.values()):
-        named[why] = [row for row, of in sheet.aside.items() if of == why]
-    for name, own in named.items():
-        if n := len(own):
-            rows_ja = _first(
-                [re.sub(r"^(\d+) of (.+)$", r"\2の\1", str(row)) for row in own]
-            )
-            facts = {"rows": _first(own), "rows_ja": rows_ja, "n": n}
-            facts |= {"why": name, "why_ja": in_japanese(name)}
-            kind = name if name in TEXTS["notes"] else "aside"
-            notes.append(_both(kind, count=_count(n, "row"), **facts))
-    most, times = lists["participant"].value_counts().max(), lists["trial"].nunique()
-    if most < times:
-        column = lists.attrs["trial"]
-        notes.append(_both("many_times", most=most, times=times, column=column))
-    if column := lists.attrs["conditions"]:
-        notes.append(_both("conditions", column=column))
-    if made := lists.attrs["made"]:
-        english = _first([f"{name}, row {row}: {cell}" for name, row, cell in made])
-        japanese = _first([f"{name}の{row}行目：{cell}" for name, row, cell in made])
-        notes.append(_both("made", cells=english, cells_ja=japanese))
-    if spellings:
-        notes.append(_both("one_person", spellings=_first(spellings)))
-    if names := lists.attrs["alike"]:
-        english = _first([f"{name} (row {row})" for name, row in names])
-        japanese = _first([f"{name}（{row}行目）" for name, row in names])
-        notes.append(_both("alike", names=english, names_ja=japanese))
-    if one := int((lists["words"].str.len() == 1).sum()):
-        notes.append(_both("one_word", count=_count(one, "list"), n=one))
-    if (
-        language == "ja"
-        and not results["score"].any()
-        and results["refused"].str.contains("not_japanese").any()
-    ):
-        notes.append(_both("english_words"))
+        rows[why] = [row for row, of in sheet.aside.items() if of == why]
+    for name, own in rows.items():
+        facts = {"why": name, "rows": _first(own), "n": len(own)}
+        kind = name if name in TEXTS["paper"] else "aside"
+        notes += [(kind, facts)] * (len(own) > 0)
+    if spellings := lists.attrs["spellings"]:
+        notes.append(("one_person", {"spellings": _first(spellings)}))
     return notes
 
 
-def _lacking(values: "pd.DataFrame", wrote: "pd.Series") -> list[tuple[str, str]]:
+def _lacking(values: "pd.DataFrame", wrote: "pd.Series") -> list[Sentence]:
     """Who has a number of a correlated column and no list, or a list and no number."""
     notes = []
     for name in values:
-        numbers = set(values[name].dropna().index) - {""}
-        persons = dict.fromkeys(wrote)
-        without = [person for person in persons if person not in numbers]
-        alone = sorted(numbers - persons.keys())
-        for kind, people in (("no_number", without), ("no_list", alone)):
+        known, persons = {*values[name].dropna().index} - {""}, dict.fromkeys(wrote)
+        without = [person for person in persons if person not in known]
+        alone = sorted(known - persons.keys())
+        for kind, people in (("no_number", without), ("no_answer", alone)):
             if people:
-                notes.append(_both(kind, column=name, names=_first(people)))
+                notes.append((kind, {"column": name, "names": _first(people)}))
     return notes
 
 
-def _refused(
-    results: "pd.DataFrame", form: str, comma: str, said: Callable[[str], str]
-) -> str:
-    """The words that were refused most often, each with why and how often."""
-    words = [
-        form.format(word, said(reason).replace("_", " "), n)
-        for word, reason, n in results.attrs["refused"]
-    ]
-    return comma.join(words) or said("none")
-
-
-def _first(values: Sequence[Any]) -> str:
-    return ", ".join(map(str, values[:10])) + ", ..." * (len(values) > 10)
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}" + "s" * (n != 1)
+def _first(names: Sequence[Any]) -> list[str]:
+    return [*map(str, names[:_FIRST]), *["..."] * (len(names) > _FIRST)]
 
 
 def _joined(cells: "pd.DataFrame", added: "pd.DataFrame") -> "pd.DataFrame":
@@ -350,45 +340,26 @@ def _joined(cells: "pd.DataFrame", added: "pd.DataFrame") -> "pd.DataFrame":
     return cells.join(added.add_prefix(f"sozo{number}_"))
 
 
-def _reasons(
-    reasons: "pd.Series",
-    said: Callable[[str], str] = str,
-    colon: str = ": ",
-    comma: str = ", ",
-) -> str:
+def _reasons(reasons: "pd.Series") -> Both:
     counts = reasons[reasons != ""].value_counts().items()
-    return comma.join(
-        f"{said(str(reason))}{colon}{n:,}" for reason, n in counts
-    ) or said("none")
+    return both(
+        (
+            "reasons",
+            {"counts": [("of_each", {"name": why, "n": n}) for why, n in counts]},
+        )
+    )
 
 
 def _summary(
-    rule: str, results: "pd.DataFrame", prefix: str, measure: Measure
+    rule: str, scores: "pd.DataFrame", measure: Measure, reasons: Both
 ) -> Mapping[str, Cell]:
-    """A rule's row: its scores, and how far those of one person agree."""
-    score = f"{prefix}score"
-    persons = results.groupby("participant", sort=False)[score].mean()
-    mean, of = mean_interval(persons.dropna().to_numpy()), len(persons)
-    several = len(results) > of
-    lists = (
-        results.pivot(index="participant", columns="trial", values=score)
-        if several
-        else persons.to_frame()
-    )
-    alpha = cronbach_alpha(lists.dropna().to_numpy())
+    """A rule's row."""
+    persons = scores.groupby("participant", sort=False).mean().iloc[:, 0]
+    mean = mean_interval(persons.dropna().to_numpy())
+    shown = mean.reason if mean.value is None else mean
     return {
         "Rule": Cell(rule),
-        "Lists with a score": Cell.share(int(results[score].count()), len(results)),
-        "Mean of participants": _cell(mean, measure, of),
-        "Sd": Cell(None if mean.n < 2 else float(persons.std()), measure),
-        _ALPHA_NAME: _cell(alpha, _ALPHA, of),
-        "Without a score": Cell(_reasons(results[f"{prefix}reason"])),
+        "Lists with a score": Cell.share(int(scores.count().iloc[1]), len(scores)),
+        "Mean of participants": Cell(shown, measure, of=len(persons)),
+        "Without a score": Cell(reasons[0]),
     }
-
-
-def _cell(result: Estimate, measure: Measure, of: int) -> Cell:
-    """A result with its interval, n of N and what is to be said of it; why there is none, where there is none."""
-    why = result.reason or ""
-    if result.value is None:
-        return Cell(why)
-    return Cell(result, measure, of=of, below=(why,) * bool(why))

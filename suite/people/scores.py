@@ -6,12 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sozo.data.errors import UserError
 from sozo.data.foreign import LONGEST_WORD
 from sozo.data.schema import Reason
-from sozo.data.sheet import Sheet
 from sozo.scoring.parse import NUM_WORDS
-from sozo.suite.people.lists import TEXTS
 from sozo.tasks.dat.scorer import DatScorer, first_seven
 from sozo.tasks.dat.words import BITS, CODE, COUNTED, REASONS
 
@@ -42,27 +39,20 @@ def seven_of_ten(
     return scores, numbers, bad
 
 
-def score_written(
-    lists: "pd.DataFrame", scorer: DatScorer, paper: DatScorer | None = None
-) -> "pd.DataFrame":
+def score_written(lists: "pd.DataFrame", scorer: DatScorer) -> "pd.DataFrame":
     """What lists are worth, row by row: scores (NaN without one), reasons, the words that count, and the others.
 
-    Scores are 0 to 2; where the scorer goes by Olson's protocol, both rules' are times 100. The reason by
-    people's rule is `too_few_words` (fewer than seven were found) or `fewer_than_7_valid`. The strict rule takes the
-    nouns of `paper`, if given. `attrs["refused"]` says which five words were refused most often.
+    Scores are 0 to 2; where the scorer goes by Olson's protocol, times 100. The reason is `too_few_words` (fewer than
+    seven were found) or `fewer_than_7_valid`. `attrs["refused"]` says which five words were refused most often.
     """
     words = [own[:NUM_WORDS] for own in lists["words"]]
     scores, numbers, bad = seven_of_ten(words, scorer)
-    strict = (paper or scorer).score(list(lists["text"]))
-    results = lists[["participant", "trial"]].assign(
-        score=scores, strict_score=strict.scores.astype(float), reason=""
-    )
+    results = lists[["participant", "trial"]].assign(score=scores, reason="")
     enough = ~np.isnan(scores)
     short = np.array([len(own) < COUNTED for own in words])
     results.loc[~enough, "reason"] = np.where(
         short, "too_few_words", "fewer_than_7_valid"
     )[~enough]
-    results["strict_reason"] = [str(strict.reason(k) or "") for k in range(len(lists))]
     judged = [
         list(zip(own, codes.tolist(), strict=False))
         for own, codes in zip(words, bad, strict=True)
@@ -94,48 +84,13 @@ def score_written(
         if code not in (0, CODE[Reason.REPEATED_WORD])
     )
     results.attrs["refused"] = [
-        (word[:LONGEST_WORD], REASONS[-1 - code], n)
+        ("refused", {"word": word[:LONGEST_WORD], "why": REASONS[-1 - code], "n": n})
         for (word, code), n in wrong.most_common(5)
     ]
     codes = Counter(code for own in judged for _, code in own)
     results.attrs["repeated"] = codes[CODE[Reason.REPEATED_WORD]]
-    results.attrs["ambiguous"] = codes[CODE[Reason.AMBIGUOUS]]
     results.attrs["no_vector"] = (
-        codes[CODE[Reason.NO_VECTOR]] + results.attrs["ambiguous"]
+        codes[CODE[Reason.NO_VECTOR]] + codes[CODE[Reason.AMBIGUOUS]]
     )
     results.attrs["nouns"] = codes[0] + results.attrs["no_vector"]
     return results
-
-
-def percentiles(
-    scores: np.ndarray, sheet: Sheet, scale: str, most: int, named: str = ""
-) -> tuple[np.ndarray, int]:
-    """The percent of the norms that are below each score, shape (lists,), and half of those equal; the norms' number.
-
-    Norms are the column score of a spreadsheet, from 0 to `most`. Their scale is in its column sozo_scale, or `named`:
-    UserError where it is another one, and no percentiles (NaN, of 0 norms) where one of them does not say it.
-    """
-    import pandas as pd
-    from scipy.stats import percentileofscore
-
-    columns = sheet.columns(*TEXTS["headings"]["score"])
-    if not columns:
-        raise sheet.wrong("no column score")
-    written = columns[0][columns[0] != ""]
-    if written.empty:
-        raise UserError(f"{sheet.path}: holds no score; give those of your own sample")
-    norms = pd.to_numeric(written, errors="coerce")
-    said, *_ = *sheet.columns("^sozoscale$"), written.str[:0]
-    scales = set(said[norms.index].replace("", named))
-    if other := scales - {scale, ""}:
-        raise UserError(
-            f"{sheet.path}: is of the scale {min(other)!r}, not {scale!r}; score both with the same settings"
-        )
-    if (wrong := ~norms.between(0, most)).any():
-        row = wrong.idxmax()
-        raise UserError(
-            f"{sheet.path}, row {row}: {written[row][:40]!r} is no score from 0 to {most}"
-        )
-    if scales != {scale}:
-        return np.full(len(scores), np.nan), 0
-    return percentileofscore(norms, scores.round(4), kind="mean"), len(norms)

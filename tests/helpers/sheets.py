@@ -48,11 +48,14 @@ def lists(*texts):
     return [["participant", "response"], *rows]
 
 
-def scored(task, folder, sheet, out="out", correlate=(), only=(), **options):
+def scored(task, folder, sheet, out="out", correlate=(), only=(), drop=(), **options):
     """`sozo people` on a sheet, or its rows: the rows of scores.csv, and the page as a text."""
     given = isinstance(sheet, Path)
     file = sheet if given else save(folder / "p.csv", table(sheet))
-    output, more = folder / out, {"correlate": list(correlate), "only": only}
+    output, more = (
+        folder / out,
+        {"correlate": list(correlate), "only": only, "drop": drop},
+    )
     score_people(task, file, output, PeopleOptions(**options), **more)
     text = (output / "people.md").read_text("utf-8")
     return written(output / "scores.csv"), text

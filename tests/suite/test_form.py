@@ -208,6 +208,18 @@ def test_answers_are_saved_and_read_as_they_are(browser, page, tmp_path):
     assert list(cells["group"]) == ["walk"] * 2
     assert list(cells["trial"]) == ["2"] * 2
     assert list(cells.loc[:, "word1":"word10"].iloc[0]) == WORDS["ja"]
+    said = cells.iloc[0]
+    assert "1つの欄に1語ずつ、名詞だけを書いてください" in said["instruction"]
+    shown_to_people = ["notes_shown", "score_shown", "seconds_limit"]
+    assert [said[name] for name in shown_to_people] == ["yes", "yes", ""]
+    assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d", said["began"])
+    paper = (tmp_path / "scored/people_ja.md").read_text("utf-8")
+    for sentence in (
+        said["instruction"],
+        "制限時間は設けなかった。",
+        "入力欄の下に表示した。",
+    ):
+        assert sentence in paper
     assert (
         abs(float(cells["page_score"].iloc[0]) - float(cells["sozo_score"].iloc[0]))
         < 0.001
@@ -500,15 +512,17 @@ def test_nothing_is_wider_than_the_screen(browser, write_page):
     assert browser.run("document.querySelectorAll('#result svg').length") == 7
 
 
-def test_a_hidden_score_is_nowhere(browser, write_page):
-    page = write_page(hide_score=True)
+def test_a_hidden_score_and_hidden_notes_are_nowhere(browser, write_page):
+    page = write_page(hide_score=True, hide_notes=True)
     assert page.stat().st_size < write_page().stat().st_size / 10
     begin(browser, page, *WORDS["ja"][:9], "走る")
-    assert notes(browser)[:2] == ["ok", "ok"]
+    assert {*notes(browser)} == {""}
     end(browser)
     assert browser.run("element('result').hidden")
     heading, row = csv.reader(browser.run("element('csv').value").splitlines())
-    assert dict(zip(heading, row, strict=True))["page_score"] == ""
+    said = dict(zip(heading, row, strict=True))
+    names = ("page_score", "notes_shown", "score_shown")
+    assert [said[name] for name in names] == ["", "no", "no"]
 
 
 def test_time_that_is_over_ends_the_test(browser, write_page):

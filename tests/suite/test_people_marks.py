@@ -8,10 +8,6 @@ from sheets import HEADINGS, WORDS, save, scored, table
 from sozo.data.sheet import read_sheet
 from sozo.suite.people.lists import people_words, read_written
 
-ROMAN = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X"]
-ONE_SIGN = "ⅠⅡⅢⅣⅤⅥⅦⅧⅨⅩ"
-SMALL = "ⅰⅱⅲⅳⅴⅵⅶⅷⅸⅹ"
-
 
 def listed(form, between="\n"):
     return between.join(form(k, word) for k, word in enumerate(WORDS))
@@ -19,20 +15,13 @@ def listed(form, between="\n"):
 
 # One cell: each is the same ten words.
 MARKED = {
-    "roman": listed(lambda k, w: f"{ROMAN[k]}. {w}"),
-    "roman, brackets": listed(lambda k, w: f"({ROMAN[k]}) {w}"),
-    "roman, in one line": listed(lambda k, w: f"{ROMAN[k]}. {w}", " "),
-    "one sign, glued": listed(lambda k, w: f"{ONE_SIGN[k]}{w}"),
     "diamonds": listed(lambda k, w: f"◆{w}"),
     "reference marks": listed(lambda k, w: f"※{w}"),
     "bullets of Word": listed(lambda k, w: f"\uf0b7 {w}"),
     "diamonds in one line": listed(lambda k, w: f"◆{w}", ""),
     "diamonds between blanks": listed(lambda k, w: f"◆{w}", " "),
-    "keycaps": listed(lambda k, w: f"{k + 1}\ufe0f\u20e3{w}" if k < 9 else f"🔟{w}"),
     "at signs": listed(lambda k, w: f"@{w}"),
     "plus signs": listed(lambda k, w: f"+ {w}"),
-    "greek": listed(lambda k, w: f"{'αβγδεζηθικ'[k]}. {w}"),
-    "iroha": listed(lambda k, w: f"{'イロハニホヘトチリヌ'[k]}. {w}"),
     "a label of letters": listed(lambda k, w: f"Q{k + 1}. {w}"),
 }
 
@@ -47,7 +36,6 @@ def test_a_mark_before_every_word_is_not_the_participants(kind):
     [
         ("I\nyou\ncat", ["i", "you", "cat"]),
         ("vitamin\nxylophone\nion", ["vitamin", "xylophone", "ion"]),
-        ("I. cat\nII. moon", ["cat", "moon"]),
     ],
 )
 def test_letters_that_are_no_sequence_stay(text, words):
@@ -163,7 +151,7 @@ TOLD = {
         {"a.csv": P1, "b.csv": filed(["p2", *[""] * 10])},
         {},
         1,
-        "list: 1 row (2 of b.csv)",
+        "list: 1 (2 of b.csv)",
     ),
     "unseen": (
         {"a.csv": filed(["\u200bp1", "犬\u200b", "\u00ad猫", *TEN[2:]])},
@@ -226,7 +214,7 @@ def test_what_is_no_participant_is_told(kind, fake, tmp_path):
     for name, text in files.items():
         save(folder / name, text)
     rows, page = scored(fake, tmp_path, folder, **options)
-    assert page.startswith(f"{people} participant")
+    assert page.startswith(f"All {people} participants entered")
     assert sum(row["sozo_score"] == "1.0000" for row in rows) == people
     assert fact is None or fact in page, page
 

@@ -9,7 +9,6 @@ import pytest
 from fakes import AXES
 from sentences import refused
 from sheets import LISTED, WORDS, save, scored, table
-from sheets import lists as sheet_of
 from sozo.data.sheet import read_sheet
 from sozo.suite.people.lists import people_words, read_written
 
@@ -208,15 +207,6 @@ def test_questions_that_are_numbered_are_no_words_of_one_list(tmp_path):
     assert lists.attrs["columns"] == "participant; Q5"
 
 
-def test_what_excel_made_of_words_is_told_by_column_and_row(tmp_path):
-    odd = ["2025-01-02", "2-Jan", "0.5", "1:30", "#NAME?", "True"]
-    blank = ["-", "-99", "なし", "ー"]
-    lists = lists_of(tmp_path, wide(NAMES["word1"], [[*odd, *blank], [*WORDS]]))
-    assert lists.attrs["made"] == [
-        (f"word{k}", 2, cell) for k, cell in enumerate(odd, 1)
-    ]
-
-
 def test_the_same_lists_in_one_cell_and_in_ten_are_one(tmp_path):
     text = wide(["answer", *NAMES["word1"]], [["、".join(WORDS), *WORDS]])
     assert lists_of(tmp_path, text)["words"].tolist() == [WORDS]
@@ -393,7 +383,7 @@ def test_rows_that_are_no_lists_are_kept_without_a_score_and_told(fake, tmp_path
     assert [row["sozo_score"] for row in rows] == ["", "", "1.0000", "1.0000"]
     assert [row["ResponseId"] for row in rows[2:]] == ["R_1abc", "R_2def"]
     assert [row["sozo_reason"] for row in rows] == [""] * 4
-    for fact in ("headings): 2 (2, 3)", "2 lists", "2 participants"):
+    for fact in ("headings): 2 (2, 3)", "2 of 2", "All 2 participants"):
         assert fact in page
 
 
@@ -426,9 +416,9 @@ def test_a_list_that_nobody_wrote_is_none_and_sums_are_nobody(tmp_path):
 def test_spellings_of_one_person_are_one(tmp_path):
     rows = [["ID", "wave", "answer"], ["Ｓ１４", "１", LISTED], [" s 14", "2", LISTED]]
     lists = lists_of(tmp_path, table([*rows, ["S15", "1 ", LISTED]]))
-    assert lists["participant"].tolist() == ["Ｓ１４", "Ｓ１４", "S15"]
-    assert lists["trial"].tolist() == ["１", "2", "１"]
-    assert lists.attrs["spellings"] == ["s 14 = Ｓ１４"]
+    assert lists["participant"].tolist() == ["S14", "S14", "S15"]
+    assert lists["trial"].tolist() == ["1", "2", "1"]
+    assert lists.attrs["spellings"] == ["Ｓ１４ = S14", "s 14 = S14"]
 
 
 @pytest.mark.parametrize(
@@ -473,12 +463,6 @@ def test_dates_are_nobody_whatever_they_are_called(tmp_path):
     for number in ("20260501", "3-2-15", "07"):
         text = wide(["answer"], [[LISTED]], "ID").replace("p0", number)
         assert lists_of(tmp_path, text)["participant"].tolist() == [number]
-
-
-def test_a_list_in_one_piece_is_told(fake, tmp_path):
-    glued = "".join(AXES[:10])
-    _, page = scored(fake, tmp_path, sheet_of("、".join(AXES[:10]), glued, glued))
-    assert "Read as one word: 2 lists." in page
 
 
 def test_a_heading_that_comes_twice_is_looked_at_only_where_words_may_be(tmp_path):

@@ -77,8 +77,7 @@ def copy(file: Path) -> None:
     for link in TO_A_FILE.findall(text):
         copy((file.parent / link).resolve())
     text = TO_A_FILE.sub(r"](\1.md)", text)
-    if name != "CHANGELOG.md":  # some of its names are of the past
-        text = NAME.sub(r"[`\1`][\1]", text)
+    text = NAME.sub(r"[`\1`][\1]", text)
     write(name if file.suffix == ".md" else f"{name}.md", text)
 
 

@@ -26,7 +26,14 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 
 # What the packages below read once, when they are imported.
-_READ_AT_IMPORT = ("HF_", "OMP_", "TRANSFORMERS_", "CUDA_", "PYTHONHASHSEED")
+_READ_AT_IMPORT = (
+    "HF_",
+    "OMP_",
+    "TRACKIO_",
+    "TRANSFORMERS_",
+    "CUDA_",
+    "PYTHONHASHSEED",
+)
 _lock = threading.Lock()
 _process = None
 

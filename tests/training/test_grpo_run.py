@@ -3,6 +3,7 @@
 import json
 import signal
 import socket
+import sqlite3
 import sys
 
 import pytest
@@ -83,6 +84,30 @@ def test_secrets_are_in_no_file(finished):
         content = path.read_bytes()
         assert b"hf_secretsecret" not in content, path
         assert b"0123456789" * 4 not in content, path
+
+
+@pytest.mark.parametrize(
+    ("tracker", "file", "query"),
+    [
+        ("mlflow", "mlflow.db", "SELECT key, value FROM metrics"),
+        (
+            "trackio",
+            "trackio/huggingface.db",
+            "SELECT substr(key, 7), value FROM metrics, json_each(metrics.metrics)",
+        ),  # train/reward
+    ],
+)
+def test_another_tracker_has_every_steps_numbers(tracker, file, query, mini, tmp_path):
+    pytest.importorskip(tracker)
+    settings = {"model_name_or_path": mini, "output_dir": "out", "report_to": tracker}
+    done = run(recipe(**settings, max_steps=2), tmp_path, TRACKIO_DIR="trackio")
+    assert done.returncode == 0, done.stderr
+    rows = set(sqlite3.connect(tmp_path / file).execute(query))
+    assert rows >= {
+        (name, entry[name])
+        for entry in logged(tmp_path / "out")
+        for name in ("reward", "dat/usable")
+    }
 
 
 def test_the_wandb_run_has_the_settings_and_every_steps_completions(finished):

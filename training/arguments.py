@@ -7,13 +7,14 @@ from pydantic import PositiveInt, TypeAdapter, ValidationError
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
+from sozo.data.processes import world_size
 from sozo.data.settings import from_json, setting
 from sozo.scoring.endpoint.profile import check_address
 from sozo.training.batches import (
     check_examples,
-    check_generation,
     check_saves,
     fit_batch,
+    fit_generation,
 )
 from sozo.training.entries import tasks_of
 from sozo.training.selection import check_rule
@@ -149,8 +150,8 @@ class GrpoPerStep:
     )
 
     def __post_init__(self) -> None:
-        fit_batch(self, "completions_per_step")
-        check_generation(self)
+        fit_batch(self, "completions_per_step", world_size())
+        fit_generation(self, world_size())
         super().__post_init__()  # type: ignore[misc]
         check_saves(self)
 
@@ -262,5 +263,5 @@ class TablePerStep:
     )
 
     def __post_init__(self) -> None:
-        fit_batch(self, "examples_per_step")
+        fit_batch(self, "examples_per_step", world_size())
         super().__post_init__()  # type: ignore[misc]

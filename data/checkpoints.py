@@ -187,9 +187,9 @@ def _newest(output: Path) -> tuple[Path | None, list[str]]:
     for name in gather([path.name for path in checkpoints(output)])[0]:
         if not (wrong := faults(output / name)):
             if _read_mark(output / name) == {}:
-                lacks = "neither sizes nor sums are written down"
-                taken = "it is taken as it is, and train_loss is not the whole run's"
-                lines.append(f"{name}: of an earlier version, {lacks}: {taken}")
+                lines.append(
+                    f"{name}: of an earlier version, no sizes are written down: it is taken as it is"
+                )
             return output / name, lines
         lines += [f"{name}, passed over: {line}" for line in wrong]
     return None, lines

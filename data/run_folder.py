@@ -174,7 +174,7 @@ class RunFolder:
         path: The folder; need not exist.
         settings: All that the user asked for and that decides the result, as JSON values (`data.settings.deciding`).
         config: Where that is written, if not to `config.json` in the folder.
-        free: What may change, by section: it is not compared, whatever an earlier version compared.
+        how: How it is computed, as the record's section `how` has it: compared until the run is finished.
         locks: Whether this process does the work; a study only keeps the record of a step.
 
     >>> import tempfile
@@ -191,14 +191,14 @@ class RunFolder:
         settings: dict[str, Any],
         *,
         config: Path | None = None,
-        free: dict[str, Any] | None = None,
+        how: dict[str, Any] | None = None,
         locks: bool = True,
     ) -> None:
         self.path = path
         self.answers = path / "answers"
         self._file = config or path / "config.json"
         self._settings = _as_json(settings)
-        self._free = free or {}
+        self._how = how
         self._locks = locks and is_first()
         parent = next(p for p in (path, *path.absolute().parents) if p.exists())
         if not parent.is_dir():
@@ -224,11 +224,11 @@ class RunFolder:
         path = self.path / "metrics.json"
         return read_json(path) if path.exists() else None
 
-    def refuse_other_model(self) -> None:
-        """Refuse a run of a model's folder that holds another model now; no model is loaded for it."""
+    def refuse_other_model(self, folder: Path | None = None) -> None:
+        """Refuse a run of a model's folder (that of the record) that holds another model now; none is loaded for it."""
         config = self._config or {}
         loaded = config.get("loaded", {})
-        model = Path(config.get("model_folder") or "")
+        model = folder or Path(config.get("model_folder") or "")
         if loaded.get("model_sha256") and model.is_dir():
             now = model_digests(model)
             known = {name: now[name] for name in now if now[name] and name in loaded}
@@ -299,13 +299,14 @@ class RunFolder:
         if self._config is not None:
             refuse_earlier(self._file, self._config)
             self._compare("settings", self._settings)
+            if self._how and self.metrics() is None:
+                self._compare("how", self._how)
         elif self._file.parent == self.path:
             refuse_foreign(self.path, self._file.name, _KEPT)
 
     def _compare(self, section: str, wanted: dict[str, Any]) -> None:
-        if difference := first_difference(
-            _without((self._config or {}).get(section, {}), self._free), wanted
-        ):
+        known = (self._config or {}).get(section, {})
+        if difference := first_difference(known, wanted):
             key, old, new = (
                 "not set"
                 if v is MISSING
@@ -313,35 +314,23 @@ class RunFolder:
                 for v in difference
             )
             how = f"with {key[1:-1]} = {old}, but now it is {new}"
-            same = "settings"
+            same = "the same settings"
+            if section == "how":
+                launch = ", ".join(
+                    f"{name} {value}" for name, value in known.items() if value
+                )
+                same = f"a launch with {launch}"
             if _DIGEST.fullmatch(old) or _DIGEST.fullmatch(new):
                 name = _FOLDERS.get(key := difference[0]) or key.removesuffix(
                     "sha256"
                 ).rstrip("_.")
                 how = f"from before {name} changed"
-                same = "content"
+                same = "the same content"
             raise OtherSettingsError(
                 f"{self.path}: holds a run {how}",
-                f"{_OTHER}, or the same {same} to continue it",
+                f"{_OTHER}, or {same} to continue it",
                 difference[0],
             )
-
-
-def _without(settings: dict[str, Any], free: dict[str, Any]) -> dict[str, Any]:
-    """Settings without those that `free` holds, be it in a section.
-
-    >>> _without({"seed": 1, "world": 2, "training": {"lr": 3, "name": "x"}}, {"world": 4, "training": {"name": "y"}})
-    {'seed': 1, 'training': {'lr': 3}}
-    """
-    kept = {}
-    for name, value in settings.items():
-        if isinstance(value, dict) and isinstance(section := free.get(name), dict):
-            kept[name] = {
-                key: inner for key, inner in value.items() if key not in section
-            }
-        elif name not in free:
-            kept[name] = value
-    return kept
 
 
 def _as_json(values: dict[str, Any]) -> dict[str, Any]:

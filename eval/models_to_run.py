@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -141,7 +141,7 @@ def _models(name: str, source: str, checkpoints: bool) -> list[Target]:
 
 
 def _is_under_way(output: Path) -> bool:
-    """Whether a training is not finished: of one that is lengthened, the weights on top are those of before."""
+    """Whether a training is not finished: what stands on top of its checkpoints may be half written."""
     begun = (output / "run_config.json").is_file()
     return begun and not (output / "metrics.json").is_file()
 
@@ -150,7 +150,9 @@ def _before(output: Path, folder: str, named: Container[str]) -> Iterator[Target
     """The model that a training began with, as its record names it; none where it is `named` beside it."""
     record = output / "run_config.json"
     config = read_json(record) if record.is_file() else {}
-    model = config.get("settings", {}).get("model", {}).get("model_name_or_path")
+    # A folder's name does not decide a run.
+    parts = (config.get(name, {}).get("model", {}) for name in ("free", "settings"))
+    model = ChainMap(*parts).get("model_name_or_path")
     if model is None or model in named:
         return
     loaded, path = config.get("loaded", {}), Path(model)

@@ -215,10 +215,14 @@ def encode_prompt(
 
 def encode_text(tokenizer: Any, text: str, form: PromptForm = PLAIN) -> list[int]:
     """Token ids of a prompt's text in its form: turns where there is a chat template, else plain text."""
-    conversational = bool(getattr(tokenizer, "chat_template", None))
-    return encode_prompt(
-        tokenizer, form.prompt(text, conversational=conversational), **form.arguments
-    )
+    template = getattr(tokenizer, "chat_template", None)
+    prompt = form.prompt(text, conversational=bool(template))
+    for name in form.arguments:
+        if name not in str(template):
+            raise UserError(
+                f"chat_template_kwargs: {name} does not stand in the model's template; leave it out"
+            )
+    return encode_prompt(tokenizer, prompt, **form.arguments)
 
 
 def end_tokens(model: Any, tokenizer: Any) -> list[int]:

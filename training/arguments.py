@@ -7,12 +7,13 @@ from pydantic import PositiveInt, TypeAdapter, ValidationError
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
+from sozo.data.processes import world_size
 from sozo.data.settings import from_json, setting
 from sozo.scoring.endpoint.profile import check_address
 from sozo.training.batches import (
-    check_generation,
     check_saves,
     fit_batch,
+    fit_generation,
     whole_steps,
 )
 from sozo.training.entries import tasks_of
@@ -152,8 +153,8 @@ class GrpoPerStep:
     )
 
     def __post_init__(self) -> None:
-        fit_batch(self, "completions_per_step")
-        check_generation(self)
+        fit_batch(self, "completions_per_step", world_size())
+        fit_generation(self, world_size())
         super().__post_init__()  # type: ignore[misc]
         check_saves(self)
 
@@ -265,5 +266,5 @@ class TablePerStep:
     )
 
     def __post_init__(self) -> None:
-        fit_batch(self, "examples_per_step")
+        fit_batch(self, "examples_per_step", world_size())
         super().__post_init__()  # type: ignore[misc]

@@ -1,39 +1,25 @@
-"""Batch arithmetic: what one optimizer step holds over all processes; what would not fit is refused."""
+"""Batch arithmetic: what one optimizer step holds over all processes; what would not fit is refused.
+
+`training` is TRL's settings, or all settings by name, before TRL completes them; `processes` may be told, as by a plan.
+"""
 
 import math
 from typing import Any
 
 from sozo.data.errors import UserError
-from sozo.data.processes import world_size
-
-# Losses to which each example or completion of a step adds the same, whichever micro-batch and process it is on. To
-# others it does not: GRPO's bnpo and DPO's sft divide by a micro-batch's tokens, DPO's aot sorts its pairs.
-_BY_EXAMPLE = {
-    *("nll", "dft"),
-    *(
-        "sigmoid",
-        "hinge",
-        "ipo",
-        "exo_pair",
-        "nca_pair",
-        "robust",
-        "bco_pair",
-        "sppo_hard",
-        "apo_zero",
-        "apo_down",
-    ),
-    *("discopop", "sigmoid_norm"),
-    *("grpo", "dr_grpo", "dapo", "cispo", "sapo", "luspo", "vespo"),
-}
 
 
-def fit_batch(training: Any, per_step: str) -> None:
-    """Set gradient_accumulation_steps (None: not given) so that one step holds what the field `per_step` says."""
+def fit_batch(training: Any, per_step: str, processes: int) -> None:
+    """Set gradient_accumulation_steps and the field `per_step` by each other (None: not given)."""
     requested = training.gradient_accumulation_steps
-    training.gradient_accumulation_steps = 1 if requested is None else requested
-    for name in ("per_device_train_batch_size", "gradient_accumulation_steps"):
-        if int(getattr(training, name)) < 1:
-            raise UserError(f"{name} must be at least 1, not {getattr(training, name)}")
+    accumulated = 1 if requested is None else requested
+    per_device = training.per_device_train_batch_size
+    for name, value in (
+        ("per_device_train_batch_size", per_device),
+        ("gradient_accumulation_steps", accumulated),
+    ):
+        if value < 1:
+            raise UserError(f"{name} must be at least 1, not {value}")
     if training.save_strategy == "best":
         raise UserError(
             "save_strategy best needs an evaluation of transformers', which sozo does not make; take steps"
@@ -43,15 +29,15 @@ def fit_batch(training: Any, per_step: str) -> None:
             "save_total_limit 1 can leave no whole checkpoint after a kill; use 2 or more"
         )
     wanted = getattr(training, per_step)
-    per_device = int(training.per_device_train_batch_size)
     if wanted is not None:
-        steps = accumulation_steps(per_step, wanted, per_device, world_size())
-        if requested not in (None, steps):
+        accumulated = accumulation_steps(per_step, wanted, per_device, processes)
+        if requested not in (None, accumulated):
             raise UserError(
                 f"gradient_accumulation_steps {requested} is not what {per_step} {wanted} needs "
-                f"on {world_size()} process(es), {steps}; leave one of the two out"
+                f"on {processes} process(es), {accumulated}; leave one of the two out"
             )
-        training.gradient_accumulation_steps = steps
+    training.gradient_accumulation_steps = accumulated
+    setattr(training, per_step, per_device * processes * accumulated)
 
 
 def accumulation_steps(name: str, wanted: int, per_device: int, processes: int) -> int:
@@ -67,29 +53,6 @@ def accumulation_steps(name: str, wanted: int, per_device: int, processes: int) 
             f"{processes} process(es) = {at_once}; change one of the two"
         )
     return wanted // at_once
-
-
-def of_micro_batch(training: Any) -> str | None:
-    """The setting by which part of the loss is computed from a micro-batch as a whole; None if all is by example.
-
-    A model of experts that balances their load has such a part too, which no setting tells.
-    """
-    losses = (
-        training.loss_type
-        if isinstance(training.loss_type, list)
-        else [training.loss_type]
-    )
-    for loss in losses:
-        if loss not in _BY_EXAMPLE:
-            return f"loss_type {loss}"
-    for name, neutral in (
-        ("entropy_coef", 0.0),
-        ("use_adaptive_entropy", False),
-        ("top_entropy_quantile", 1.0),
-    ):
-        if (value := getattr(training, name, neutral)) != neutral:
-            return f"{name} {value}"
-    return None
 
 
 def check_groups(
@@ -109,16 +72,20 @@ def check_groups(
         )
 
 
-def check_generation(training: Any) -> None:
-    """Do the completions of one generation of GRPO make whole groups, by TRL's settings before it completes them?"""
+def fit_generation(training: Any, processes: int) -> None:
+    """Set what TRL would: the completions of one generation of GRPO, which make whole groups, and their micro-batches."""
     given = training.steps_per_generation
-    if given is not None and int(given) < 1:
+    if given is not None and given < 1:
         raise UserError(f"steps_per_generation must be at least 1, not {given}")
     if training.generation_batch_size is None:
-        steps = int(given or training.gradient_accumulation_steps or 1)
-        per_device = int(training.per_device_train_batch_size)
-        group = int(training.num_generations or 0)
-        check_groups(per_device, world_size(), steps, group)
+        training.steps_per_generation = given or training.gradient_accumulation_steps
+        per_device = training.per_device_train_batch_size
+        check_groups(
+            per_device,
+            processes,
+            training.steps_per_generation,
+            training.num_generations,
+        )
 
 
 def steps_of_generation(training: Any) -> int:
@@ -160,11 +127,7 @@ def check_prompts(
 
 def whole_steps(name: str, count: int, training: Any) -> int:
     """Of which number an epoch's examples are a multiple; refuses a `count` of them, the setting `name`, that fills no step."""
-    batch = (
-        training.per_device_train_batch_size
-        * world_size()
-        * training.gradient_accumulation_steps
-    )
+    batch = training.examples_per_step
     if count < batch:
         raise UserError(
             f"{name} {count} does not fill a step of {batch} (examples_per_step); change {name}"

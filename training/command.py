@@ -45,12 +45,19 @@ def launch(method: str, words: Sequence[str] | None = None) -> None:
 
             typer.echo(method_help(method, every="--help-all" in words))
             return
-        if _DRY_RUN in words:
-            _plan(method, [word for word in words if word != _DRY_RUN])
+        from sozo.training.methods import OWN, recipe
+
+        dry = _DRY_RUN in words
+        words = [word for word in words if word != _DRY_RUN]
+        if method in OWN:
+            from sozo.training.names import check_names
+
+            check_names(method, words)
+        if dry:
+            _plan(method, words)
             return
         from sozo.training.absent import absent
         from sozo.training.config import parse
-        from sozo.training.methods import recipe
 
         run, own, settings = recipe(method)
         asked: tuple[Any, Any, Any] = parse(own, settings, words)

@@ -1,63 +1,64 @@
 """Settings from `--config FILE.yaml` and flags: what cannot be is refused here, in one line, before a model loads."""
 
-import argparse
 import os
-import re
-from collections import ChainMap
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from pathlib import Path
-from typing import Any, NoReturn, TypeVar, get_type_hints
+from dataclasses import MISSING, fields
+from typing import Any, TypeVar, get_type_hints
 
 from accelerate.utils import str_to_bool
 from pydantic import TypeAdapter, ValidationError
-from trl import ModelConfig, TrlParser
+from trl import ModelConfig
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
-from sozo.data.settings import hint, read_yaml
 from sozo.training.arguments import CommonArguments
 from sozo.training.evaluation import read_evaluate
-from sozo.training.ranges import check_training, check_values
-from sozo.training.trl_keys import ours
+from sozo.training.names import read_words, refuse_unknown
+from sozo.training.ranges import check_training, check_values, kinds
 
 S = TypeVar("S", bound=CommonArguments)
 T = TypeVar("T")
-
-
-class _Parser(TrlParser):
-    def add_argument(self, *names: Any, **options: Any) -> argparse.Action:
-        if "help" in options:  # of ours, made by its setting
-            options["help"] = str(options["help"])
-        return super().add_argument(*names, **options)
-
-    def error(self, message: str) -> NoReturn:
-        raise UserError(message)  # argparse would print some 200 flags and exit
-
-
-def parser_of(groups: Sequence[type]) -> TrlParser:
-    """A parser of the settings of some dataclasses."""
-    return _Parser(groups, allow_abbrev=False)
 
 
 def parse(
     script: type[S], training: type[T], argv: Sequence[str]
 ) -> tuple[S, T, ModelConfig]:
     """Settings of one method: its own (such as `GrpoArguments`), TRL's (`GrpoSettings`) and the model's, checked."""
-    settings = read_settings((script, training, ModelConfig), argv)
-    settings[0].check(settings[1])
-    check_training(settings[1])
-    _check_fsdp(*settings[:2])
-    read_evaluate(settings[0].evaluate)
-    return settings
+    groups = (script, training, ModelConfig)
+    return checked(groups, read_values(groups, argv))
+
+
+def checked(groups: Sequence[type], values: Mapping[str, Any]) -> Any:
+    """What `parse` returns, of settings by their names."""
+    own, training, model = made(groups, values)
+    own.check(training)
+    check_training(training)
+    _check_fsdp(own, training)
+    read_evaluate(own.evaluate)
+    return own, training, model
+
+
+def check_start(model: ModelConfig) -> None:
+    """Refuse a training that starts from nothing."""
+    if model.model_name_or_path is None:
+        raise UserError(
+            "model_name_or_path is missing: a folder, a hub id, or tiny for the embedded model"
+        )
 
 
 def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
     """An instance of each dataclass of settings, from `--config FILE.yaml` and the flags over it."""
-    parser, flags, values = _checked_parser(groups, argv)
+    return made(groups, read_values(groups, argv))
+
+
+def made(groups: Sequence[type], values: Mapping[str, Any]) -> Any:
+    """An instance of each dataclass of settings; making TRL's needs the GPU that they ask for."""
     try:
-        return parser.parse_args_and_config(flags)
-    except (TypeError, ValueError) as error:
+        return [
+            group(**{f.name: values[f.name] for f in fields(group) if f.init})
+            for group in groups
+        ]
+    except (TypeError, ValueError, OSError) as error:
         raise UserError(str(error)) from error
     except (AttributeError, KeyError) as error:
         if not values.get("deepspeed"):
@@ -65,88 +66,61 @@ def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
         raise UserError(f"deepspeed cannot be read as its settings: {error}") from error
 
 
-def read_plan(
-    script: type[S], training: type, argv: Sequence[str]
-) -> tuple[S, dict[str, Any]]:
-    """A method's own settings, and all of them by name with TRL's defaults: what a plan needs, on any machine.
-
-    TRL's settings are not made, since making them needs the GPU that they ask for and takes memory on it.
-    """
-    _, _, values = _checked_parser((script, training, ModelConfig), argv)
-    own = script(**{f.name: values[f.name] for f in fields(script)})
-    read_evaluate(own.evaluate)
-    return own, values
-
-
-def _checked_parser(
-    groups: Sequence[type], argv: Sequence[str]
-) -> tuple[TrlParser, list[str], dict[str, Any]]:
-    """A parser whose defaults are the file's values, the flags over them, and both as values; none is a wrong one."""
-    parser = parser_of(groups)
-    front = argparse.ArgumentParser(
-        add_help=False, allow_abbrev=False, exit_on_error=False
-    )
-    front.add_argument("--config")
-    try:
-        chosen, flags = front.parse_known_args(argv)
-    except argparse.ArgumentError as error:
-        raise UserError("--config needs a file; sozo recipes lists examples") from error
-    file = chosen.config
-    in_file = read_yaml(Path(file)) if file else {}
+def read_values(groups: Sequence[type], argv: Sequence[str]) -> dict[str, Any]:
+    """All settings of some dataclasses by name: flags over the file over the defaults; none is a wrong one."""
+    file, in_file, flags = read_words(argv)
+    values: dict[str, Any] = {}
+    hints: dict[str, Any] = {}
+    for group in groups:
+        hints |= get_type_hints(group)
+        for setting in fields(group):
+            default = setting.default
+            if setting.default_factory is not MISSING:
+                default = setting.default_factory()
+            if setting.init:
+                values[setting.name] = default
     # Before any value is judged: a misspelt key is often why another one looks wrong.
-    unknown = parser.set_defaults_with_config(**in_file)[::2]
-    _, stray = parser.parse_known_args(flags)
-    unknown += [word for word in stray if word.startswith("--")] or stray
-    if unknown:
-        known = [action.dest for action in parser._actions]
-        names = [
-            word.lstrip("-").partition("=")[0].replace("-", "_") for word in unknown
-        ]
-        if instead := ours(names, known):
-            raise UserError(instead)
-        raise UserError(
-            f"unknown setting: {', '.join(name + hint(name, known) for name in names)}"
-        )
-    _check_kinds(f"{file}", groups, in_file)
-    values = vars(parser.parse_args(flags))
-    check_values(
-        groups,
-        values,
-        {action.dest: action.choices for action in parser._actions if action.choices},
-    )
-    given = [*map("--{}".format, in_file), *flags]
-    lora = next(filter(re.compile("--lora").match, given), None)
-    if lora and not values.get("use_peft", True):
-        raise UserError(f"{lora} does nothing without --use_peft true; set both")
-    return parser, flags, values
-
-
-def _check_kinds(where: str, groups: Sequence[type], values: Mapping[str, Any]) -> None:
-    """Refuse what is of another kind than its setting, but for the entries of `tasks`, which have checks of their own.
-
-    A text may be any setting, as on the command line, and scale_rewards true or false, as TRL documents it.
-    """
-    hints = ChainMap(*(get_type_hints(group) for group in groups))
+    refuse_unknown([*in_file, *flags], values)
+    for name, value in in_file.items():
+        values[name] = _of_kind(f"{file}: ", name, hints[name], value)
+    for name, words in flags.items():
+        value = _of_words(name, hints[name], words)
+        values[name] = _of_kind("--", name, hints[name], value)
     for name, value in values.items():
-        if (
-            value is None
-            or isinstance(value, str)
-            or (name == "tasks" and not isinstance(value, bool))
-            or (name == "scale_rewards" and isinstance(value, bool))
-        ):
-            continue
-        try:
-            kind = TypeAdapter(hints[name], config={"arbitrary_types_allowed": True})
-            kind.validate_python(value, strict=isinstance(value, bool))
-        except ValidationError as error:
-            written = (
-                " (YAML reads yes, no, on and off so; quote them)"
-                if isinstance(value, bool)
-                else ""
-            )
-            raise UserError(
-                f"{where}: {name} cannot be {quoted(value)}{written}"
-            ) from error
+        if value is MISSING:
+            raise UserError(f"{name} is missing; give it")
+    check_values(groups, values, hints)
+    for name in (*in_file, *flags):
+        if name.startswith("lora") and not values.get("use_peft", True):
+            raise UserError(f"--{name} does nothing without --use_peft true; set both")
+    return values
+
+
+def _of_words(name: str, hint: Any, words: list[str]) -> Any:
+    """What the words behind a flag stand for; none is true."""
+    if not words and bool not in kinds(hint):
+        raise UserError(f"--{name} needs a value")
+    if len(words) > 1:
+        return words
+    return None if words == ["null"] else words[0] if words else True
+
+
+def _of_kind(where: str, name: str, hint: Any, value: Any) -> Any:
+    """A value, or what a text stands for; refuse what is of another kind than its setting."""
+    known = kinds(hint)
+    if isinstance(value, str) and list in known and str not in known:
+        value = [value]
+    # Entries have checks of their own, and scale_rewards may be true or false, as TRL documents it.
+    boolean = isinstance(value, bool)
+    if value is None or name == "tasks" or (boolean and name == "scale_rewards"):
+        return value
+    try:
+        adapter = TypeAdapter(hint, config={"arbitrary_types_allowed": True})
+        found = adapter.validate_python(value, strict=boolean)
+    except ValidationError as error:
+        written = " (YAML reads yes, no, on and off so; quote them)" * boolean
+        raise UserError(f"{where}{name} cannot be {quoted(value)}{written}") from error
+    return found if isinstance(value, str | list) else value
 
 
 def _check_fsdp(script: Any, training: Any) -> None:

@@ -58,7 +58,9 @@ class TrainingRun:
         self.sources = sources
         self.recorder = recorder or RunRecorder()
         self.settings = resolved_settings(asked, training, model, facts)
-        self.deciding, self.free = split(self.settings, asked, training, free_arguments)
+        self.what, self.how, self.free = split(
+            self.settings, asked, training, free_arguments
+        )
 
     def fit(self, tokenizer: Any, training: Any, window: int | None) -> None:
         """Fit limits into the model's window (None: no limit); refuse what cannot be, such as a form without template."""

@@ -13,6 +13,8 @@ from sozo.data.errors import UserError
 from sozo.data.prompts.form import PromptForm
 from sozo.models.model_support import longest_prompt, refuse_beyond
 from sozo.models.trained_on import of_rewards
+from sozo.scoring.parse import NUM_WORDS, write_list
+from sozo.tasks import Dat
 from sozo.training.arguments import GrpoArguments, GrpoPerStep
 from sozo.training.batches import check_prompts
 from sozo.training.decided import TrainingRun
@@ -63,6 +65,13 @@ def fit_prompts(
     prompts = (item.prompt for entry in entries for item in entry.items)
     prompt = longest_prompt(tokenizer, prompts, form)
     limit = training.max_completion_length
+    if any(entry.task == Dat.name and not entry.reward_funcs for entry in entries):
+        lists = (write_list([noun] * NUM_WORDS) for noun in ("犬", "dog"))
+        needed = min(len(tokenizer(text).input_ids) for text in lists)
+        if limit < needed:
+            raise UserError(
+                f"max_completion_length {limit} is too short for ten nouns, which take {needed} tokens at least"
+            )
     refuse_beyond("GRPO", window, prompt, limit, "max_completion_length")
     if training.use_vllm and training.vllm_mode == "colocate":
         # The model's own length, 131,072 tokens for Llama 3.1, would fill the GPU with an empty cache.

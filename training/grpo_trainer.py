@@ -10,8 +10,10 @@ from trl import GRPOTrainer
 
 from sozo.data.errors import UserError
 from sozo.rewards.reward import Reward
-from sozo.training.batches import of_micro_batch
 from sozo.training.vllm_watch import Canary
+
+# To these losses a completion of a step adds the same, whichever micro-batch it is in; `bnpo` divides by its tokens.
+_BY_COMPLETION = {"grpo", "dr_grpo", "dapo", "cispo", "sapo", "luspo", "vespo"}
 
 
 class MixTrainer(GRPOTrainer):  # type: ignore[misc]
@@ -55,7 +57,14 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
     @property
     def _loss_sees_micro_batch(self) -> bool:
         """Whether part of the loss is computed from a micro-batch as a whole, so that regrouping would change it."""
-        return self.aux_loss_enabled or of_micro_batch(self.args) is not None
+        args = self.args
+        return (
+            self.aux_loss_enabled
+            or args.loss_type not in _BY_COMPLETION
+            or args.entropy_coef != 0
+            or args.use_adaptive_entropy
+            or args.top_entropy_quantile != 1
+        )
 
     def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
         if self._computed is not None:

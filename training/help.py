@@ -5,15 +5,10 @@ from collections.abc import Iterator
 from dataclasses import MISSING, fields
 from typing import Any
 
-from sozo.training import arguments
+from sozo.training.names import OURS
 
 _WIDTH = 110
 _INDENT = 30
-_OURS = {
-    "sft": (arguments.SftArguments, arguments.TablePerStep),
-    "dpo": (arguments.DpoArguments, arguments.TablePerStep),
-    "grpo": (arguments.GrpoArguments, arguments.GrpoPerStep),
-}
 _FIRST = (
     ("--config FILE.yaml", "Settings, one a line: `name: value`; flags go over them."),
     ("--dry-run", "What the run would do, need and miss; nothing is run."),
@@ -28,10 +23,10 @@ def method_help(method: str, *, every: bool = False) -> str:
     lines = [f"Usage: sozo train {method} --config FILE.yaml [--SETTING VALUE ...]", ""]
     for name, text in _FIRST:
         lines += _entry(name, text)
-    if every or method not in _OURS:
+    if every or method not in OURS:
         return "\n".join([*lines, "", *_all_settings(method)])
     lines += ["", "Settings of sozo (defaults hold where no YAML says anything):"]
-    for group in _OURS[method]:
+    for group in OURS[method]:
         lines += _settings(group)
     lines += ["", f"TRL's, such as {_USUAL}: --help-all."]
     lines += ["Files to begin with: sozo recipes."]
@@ -41,28 +36,22 @@ def method_help(method: str, *, every: bool = False) -> str:
 def _settings(group: Any) -> Iterator[str]:
     """Of a dataclass; what it declares itself comes before what it inherits."""
     declared = group.__annotations__
-    for field in sorted(fields(group), key=lambda field: field.name not in declared):
-        text = str(field.metadata["help"])
-        if field.default not in (None, MISSING) and "default" not in text:
+    settings = [field for field in fields(group) if field.init]
+    for field in sorted(settings, key=lambda field: field.name not in declared):
+        text = " ".join(str(field.metadata.get("help", "")).split())
+        if field.default not in (None, MISSING) and "default" not in text.lower():
             text = f"{text} (default: {field.default})"
         yield from _entry(f"--{field.name}", text)
 
 
 def _all_settings(method: str) -> Iterator[str]:
-    """Every setting with its default, in the order of the library's classes."""
+    """Every setting with its default."""
     from trl import ModelConfig
 
-    from sozo.training.config import parser_of
     from sozo.training.methods import recipe
 
-    parser = parser_of((*recipe(method)[1:], ModelConfig))
-    for action in parser._actions:
-        if not action.option_strings or action.dest == "help":
-            continue
-        text = " ".join((action.help or "").split()).replace("%%", "%")
-        if action.default is not None and "default" not in text.lower():
-            text = f"{text} (default: {action.default})"
-        yield from _entry(action.option_strings[0], text)
+    for group in (*recipe(method)[1:], ModelConfig):
+        yield from _settings(group)
 
 
 def _entry(name: str, text: str) -> list[str]:

@@ -4,15 +4,17 @@ import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from accelerate.utils import str_to_bool
 from transformers.trainer_utils import SaveStrategy
+from trl import ModelConfig
 
-from sozo.data.checkpoints import is_adapter, whole_checkpoint
+from sozo.data.checkpoints import whole_checkpoint
 from sozo.data.errors import UserError
 from sozo.data.processes import world_size
 from sozo.data.prompts.form import PromptForm, read_form, settled_form
@@ -23,9 +25,14 @@ from sozo.models.tiny import tiny_folder, tiny_seed
 from sozo.models.weights import load_tokenizer, model_window, pinned
 from sozo.tasks import read_run
 from sozo.tasks.run_result import RunResult
-from sozo.training.absent import absent, check_targets
-from sozo.training.batches import check_prompts
-from sozo.training.config import parse, read_plan
+from sozo.training.absent import absent
+from sozo.training.batches import (
+    check_prompts,
+    fit_batch,
+    fit_generation,
+    whole_steps,
+)
+from sozo.training.config import check_start, checked, read_values
 from sozo.training.entries import Entry, entries_of
 from sozo.training.estimates import (
     DISK_GIB,
@@ -39,6 +46,7 @@ from sozo.training.estimates import (
     training_hours,
     training_memory,
 )
+from sozo.training.evaluation import read_evaluate
 from sozo.training.methods import recipe
 from sozo.training.selection import is_run, select_pairs, select_top
 
@@ -177,35 +185,40 @@ class TrainingPlan:
 
 
 def make_plan(method: str, words: Sequence[str], hardware: Hardware) -> TrainingPlan:
-    """The plan of a training from the words of its command line; what training would refuse is refused."""
-    script: Any
-    script, config = read_plan(*recipe(method)[1:], list(words))
+    """The plan of a training from the words of its command line; what training would refuse is refused.
+
+    TRL's settings are not made, since making them needs the GPU that they ask for and takes memory on it.
+    """
+    script, *groups = recipe(method)[1:]
+    values = read_values((script, *groups, ModelConfig), words)
+    own = script(**{f.name: values[f.name] for f in fields(script)})
+    read_evaluate(own.evaluate)
+    return _plan_of(method, own, values, hardware)
+
+
+def _plan_of(
+    method: str, own: Any, values: dict[str, Any], hardware: Hardware
+) -> TrainingPlan:
+    """The same of a method's own settings, and of all by name."""
     if method not in _BATCH:
         raise UserError(f"there is no plan of {method}, which a package brings")
-    entries = entries_of(script) if hasattr(script, "tasks") else []
-    batch_key, count_key, items, _ = _BATCH[method]
-    per_device = config["per_device_train_batch_size"]
-    processes = hardware.processes
-    accumulated = config["gradient_accumulation_steps"] or 1
-    batch = config[batch_key] or processes * per_device * accumulated
-    prompts = sum(entry.count for entry in entries)
-    count = config[count_key] if count_key else prompts * config["num_generations"]
-    at_once = processes * per_device
-    whole = per_device > 0 and batch > 0 and batch % at_once == 0
-    if whole and entries:
-        micro_batches = config["steps_per_generation"] or batch // at_once
-        generation = config["generation_batch_size"] or micro_batches * at_once
-        group = config["num_generations"]
-        check_prompts(prompts, group, generation, config["max_steps"])
-    elif whole:
-        whole = count >= batch
-        count -= 0 if config["max_steps"] > 0 else count % batch
-    if not whole:
-        raise UserError(
-            f"{count:,} {items} in batches of {batch_key} {batch} cannot be made of {processes}"
-            f" process(es) x per_device_train_batch_size {per_device}; each must be a multiple of the next"
-        )
-    return TrainingPlan(method, config, entries, hardware, batch, count)
+    batch_key, count_key, *_ = _BATCH[method]
+    told = SimpleNamespace(**values)
+    fit_batch(told, batch_key, hardware.processes)
+    if count_key:
+        entries = []
+        count = values[count_key]
+        count -= count % whole_steps(count_key, count, told)
+    else:
+        entries = entries_of(own)
+        fit_generation(told, hardware.processes)
+        at_once = told.per_device_train_batch_size * hardware.processes
+        generation = told.generation_batch_size or told.steps_per_generation * at_once
+        prompts = sum(entry.count for entry in entries)
+        check_prompts(prompts, told.num_generations, generation, told.max_steps)
+        count = prompts * told.num_generations
+    batch = getattr(told, batch_key)
+    return TrainingPlan(method, vars(told), entries, hardware, batch, count)
 
 
 def plan_lines(
@@ -214,6 +227,10 @@ def plan_lines(
     """Rows, steps, memory, disk and hours of a training; `end` is what becomes of its checkpoints."""
     yield arithmetic(plan)
     yield _tokens_line(plan, lengths)
+    if (warmup := plan.config["warmup_steps"]) > plan.steps:
+        yield (
+            f"note: warmup_steps {warmup:g} are more than the run's steps: it never comes to its learning_rate"
+        )
     if plan.config.get("packing"):
         yield (
             "note: packing puts several examples into one row of up to max_length tokens, so that an epoch has fewer "
@@ -365,13 +382,11 @@ def needed_gib(plan: TrainingPlan, model: Architecture) -> float:
 
 def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
     """What `sozo train METHOD --dry-run` says: the plan of these settings, and what is missing for it here."""
-    own, settings = recipe(method)[1:]
+    groups = (*recipe(method)[1:], ModelConfig)
+    values = read_values(groups, words)
     # Both need a GPU, which a plan does without.
-    anywhere = ["--bf16", "false", "--tf32", "false"]
-    asked: Any
-    training: Any
-    asked, training, chosen = parse(own, settings, [*words, *anywhere])
-    told = make_plan(method, words, Hardware.here())
+    asked, training, chosen = checked(groups, values | {"bf16": False, "tf32": False})
+    told = _plan_of(method, asked, values, Hardware.here())
     name = str(chosen.model_name_or_path)
     measured = from_json(asked.evaluate, "evaluate")
     blocks = [told.config, measured, *(entry.model_dump() for entry in told.entries)]
@@ -379,11 +394,9 @@ def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
         *getattr(asked, "answers", ()),
         *filter(is_run, getattr(asked, "beside", ())),
     ]
-    tables, unread = _tables(learned)
-    lacking = [*not_here(blocks, {name}), *unread, *_without_rewards(told.entries)]
-    lacking += absent(training, chosen)
-    checks = [] if unread else _checks(told, asked, training)
-    lacking += _refused(checks)
+    tables = list(_tables(learned))
+    lacking = [*not_here(blocks, {name}), *absent(training, chosen)]
+    lacking += _refused(_checks(told, asked, training, chosen))
     lines = []
     for entry in told.entries:
         paid = ", ".join(entry.reward_funcs or ["its own reward"])
@@ -394,7 +407,7 @@ def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
     try:
         if not is_here(name):
             raise UserError("its config.json cannot be read here")
-        if unread:
+        if len(tables) < len(learned):
             raise UserError("they depend on the answers")
         model = architecture_of(name, chosen.model_revision)
         form = read_form(
@@ -404,19 +417,20 @@ def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
         if tiny_seed(name) is None or tiny_folder(name).is_dir():
             path = pinned(name, chosen.model_revision)[0]
             tokenizer = load_tokenizer(path, chosen.model_revision)
-            fits = partial(_fit, told, training, chosen, path, tokenizer, form)
+            window = model_window(path, chosen.model_revision)
+            fits = partial(_fit, told, training, window, tokenizer, form)
             lacking += _refused([fits])
         lengths, how = _lengths(told, tables, tokenizer, form)
         lines += [*plan_lines(told, model, lengths), how]
         needed = needed_gib(told, model)
-        free = free_gib(Path(told.config["output_dir"]))
+        free = free_gib(Path(training.output_dir))
         if needed > free:
             lacking.append(
                 f"disk: {needed:,.3g} GiB are needed, {free:,.3g} are free; another output_dir"
             )
     except UserError as error:
         lines += [arithmetic(told), f"memory, disk and hours are not known: {error}"]
-    lines.append(f"{told.config['output_dir']}: nothing was run")
+    lines.append(f"{training.output_dir}: nothing was run")
     return lines, list(dict.fromkeys(lacking))
 
 
@@ -429,8 +443,13 @@ def _refused(checks: Iterable[Callable[[], Any]]) -> Iterator[str]:
             yield str(error)
 
 
-def _checks(plan: TrainingPlan, asked: Any, training: Any) -> Iterator[Callable]:
+def _checks(
+    plan: TrainingPlan, asked: Any, training: Any, chosen: ModelConfig
+) -> Iterator[Callable]:
     """What training checks behind its settings, of itself."""
+    yield partial(check_start, chosen)
+    for entry in plan.entries:
+        yield partial(getattr, entry, "rewards")  # imported, and made
     if named := training.resume_from_checkpoint:
         yield partial(whole_checkpoint, Path(training.output_dir), Path(named))
     if plan.method == "sft":
@@ -450,49 +469,27 @@ def _checks(plan: TrainingPlan, asked: Any, training: Any) -> Iterator[Callable]
 def _fit(
     plan: TrainingPlan,
     training: Any,
-    chosen: Any,
-    path: str,
+    window: int | None,
     tokenizer: Any,
     form: PromptForm,
 ) -> None:
-    """Refuse what does not fit the model at `path`, by its config and its tokenizer."""
-    from trl import get_peft_config
-
+    """Refuse what does not fit a model's window and its tokenizer."""
     from sozo.training.grpo import fit_prompts
     from sozo.training.sft_dpo import cut_examples
 
-    window = model_window(path, chosen.model_revision)
     if plan.entries:
         fit_prompts(plan.entries, training, tokenizer, form, window)
     else:
         cut_examples(training, tokenizer, form, window)
-    lora = get_peft_config(chosen)
-    if lora and not is_adapter(path):
-        check_targets(lora, path, chosen.model_revision)
 
 
-def _without_rewards(entries: Sequence[Entry]) -> Iterator[str]:
-    """Why rewards of entries cannot be made."""
-    for entry in entries:
-        try:
-            _ = entry.rewards  # imported, and made of their arguments
-        except UserError as error:
-            yield str(error)
-
-
-def _tables(paths: Sequence[str]) -> tuple[list[RunResult], list[str]]:
-    """The tables that SFT and DPO learn from, and why some cannot be read."""
-    tables = []
-    unread = []
+def _tables(paths: Sequence[str]) -> Iterator[RunResult]:
+    """The tables that SFT and DPO learn from, as far as they can be read."""
     for path in paths:
         run = read_run(Path(path))
-        try:
-            if run.table().num_rows == 0:
-                raise UserError(f"{path}: holds no answers")
-        except UserError as error:
-            unread.append(str(error))
-        tables.append(run)
-    return tables, unread
+        with suppress(UserError):
+            if run.table().num_rows:
+                yield run
 
 
 def _lengths(

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tqdm import tqdm
 from trl import ModelConfig
 
 from sozo.data.checkpoints import (
@@ -21,7 +20,7 @@ from sozo.data.checkpoints import (
     newer,
     whole_checkpoint,
 )
-from sozo.data.errors import UserError, require
+from sozo.data.errors import OtherSettingsError, UserError, require
 from sozo.data.preemption import PREEMPTED, end_preempted
 from sozo.data.processes import wait
 from sozo.data.record import room, write_whole
@@ -42,13 +41,12 @@ from sozo.models.weights import (
     pinned,
     refuse_rounding,
 )
-from sozo.training.absent import check_targets
 from sozo.training.arguments import CommonArguments
 from sozo.training.card import write_card
+from sozo.training.config import check_start
 from sozo.training.decided import TrainingRun
 from sozo.training.evaluation import Evaluation
-from sozo.training.longer import lengthened, steps_of
-from sozo.training.resumed import Sums, load_as_saved
+from sozo.training.resumed import go_on
 from sozo.training.tracking import (
     UNPAID_STEPS,
     BarOnly,
@@ -74,10 +72,11 @@ def train(
     """Decide a run of a method from what was asked, train, and return the folder of the trained model.
 
     A run that was cut off continues from its last whole checkpoint, with the rewards' states and as the same W&B run;
-    one that is finished is left alone unless it is asked for more steps. An `output_dir` with another run is refused.
+    one that is finished is left alone. An `output_dir` with another run is refused.
     """
     if "tensorboard" in training.report_to:
         require("tensorboard", "report_to tensorboard")
+    check_start(model)
     quiet_libraries(use_cpu=training.use_cpu)
     run = method(asked, training, model)
     recorder = run.recorder
@@ -88,28 +87,30 @@ def train(
     ):  # its generation would fill the memory
         keep_freed_memory()
     config = output / "run_config.json"
-    folder = RunFolder(output, run.deciding, config=config, free=run.free)
-    finished = folder.metrics() is not None
-    if finished and (
-        training.max_steps <= 0 or training.max_steps == steps_of(output)[1]
-    ):
+    try:
+        folder = RunFolder(output, run.what, config=config, how=run.how)
+    except OtherSettingsError as error:
+        if error.key != "training.max_steps":
+            raise
+        raise UserError(
+            f"{error.how}; for more steps start a run from this one when it is finished: "
+            f"--model_name_or_path {output} --output_dir ..."
+        ) from error
+    start = Path(str(model.model_name_or_path))
+    if folder.metrics() is not None:
+        folder.refuse_other_model(start)
         logger.warning(
-            "%s is finished; give another --output_dir to train again, or more --max_steps",
-            output,
+            "%s is finished; give another --output_dir to train again", output
         )
         return output
     checkpoint = _resume_from(training, say=first)
-    longer = None
-    if checkpoint or finished:
-        longer = lengthened(output, training, checkpoint)
     new = not folder.begun
     commit = _pin_revision(model)
     # transformers takes any for whole.
     recorder.kept = training.save_total_limit
     training.save_total_limit = None
     if first:
-        _start(folder, run, Path(str(model.model_name_or_path)), commit)
-    sums = Sums(checkpoint, run.sampler, training)
+        _start(folder, run, start, commit)
     recorder.passed_over = newer(output, checkpoint)
     try:
         path = _model_path(model, training)
@@ -120,7 +121,7 @@ def train(
             evaluation = Evaluation(run.evaluate, output, run.form, first=first)
         own = (load_dotted(path, "callback") for path in asked.callbacks or ())
         # The last one prepares for a checkpoint.
-        callbacks = [sums, *filter(None, [evaluation]), *own, recorder]
+        callbacks = [*filter(None, [evaluation]), *own, recorder]
         common = _model_arguments(model, path, training) | {
             "args": training,
             "processing_class": tokenizer,
@@ -138,14 +139,13 @@ def train(
     if "wandb" in training.report_to and first:
         _start_wandb(run, training, checkpoint)
     if "tensorboard" in training.report_to and first:
-        start_tensorboard(trainer, steps_of(checkpoint)[0] if checkpoint else 0)
+        start_tensorboard(
+            trainer, int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
+        )
     trainer.create_model_card = partial(
         write_card, trainer, str(model.model_name_or_path)
     )
-    if longer and first:
-        tqdm.write(f"{output}: {longer}")
-        folder.reopen()
-    _fit(trainer, sums, recorder, checkpoint, folder, evaluation)
+    _fit(trainer, recorder, checkpoint, folder, evaluation)
     return output
 
 
@@ -154,7 +154,7 @@ def _start(
 ) -> None:
     weights = {**model_digests(start), "model_commit": commit}
     origins = different([*trained_on(start), *run.sources])
-    facts = {"free": run.free, "trained_on": origins}
+    facts = {"how": run.how, "free": run.free, "trained_on": origins}
     if run.hub:
         facts["hub"] = dict(run.hub)
     folder.start(weights, facts)
@@ -179,24 +179,21 @@ def _pin_revision(model: ModelConfig) -> str | None:
 
     So model, tokenizer and reference are of one commit, and a run that resumes refuses another.
     """
-    name = model.model_name_or_path
-    if name is None or tiny_seed(name) is not None:
+    name = str(model.model_name_or_path)
+    if tiny_seed(name) is not None:
         return None
     check_model(name)
     if Path(name).is_dir():
         if is_adapter(name):  # so that the commit of its base is known
             model_window(name)
         return None
-    _, model.model_revision = pinned(str(name), model.model_revision)
+    _, model.model_revision = pinned(name, model.model_revision)
     return model.model_revision
 
 
 def _model_path(model: ModelConfig, training: Any) -> str:
     """Where the model's weights are; `tiny` is built, and a LoRA adapter merged if all weights are to be trained."""
-    if (name := model.model_name_or_path) is None:
-        raise UserError(
-            "model_name_or_path is missing: a folder, a hub id, or tiny for the embedded model"
-        )
+    name = str(model.model_name_or_path)
     if tiny_seed(name) is not None:
         with training.main_process_first(desc="building the embedded model"):
             return str(ensure_tiny(name))
@@ -240,8 +237,6 @@ def _model_arguments(model: ModelConfig, path: str, training: Any) -> dict[str, 
     }
     lora = get_peft_config(model)
     if not is_adapter(path):
-        if lora:
-            check_targets(lora, path, model.model_revision)
         return {"model": path, "peft_config": lora}
     adapted = load_adapter(path, is_trainable=True, **training.model_init_kwargs)
     training.model_init_kwargs = None
@@ -322,7 +317,6 @@ def slow_embeddings(trainer: Any, rate: float) -> None:
 
 def _fit(
     trainer: Any,
-    sums: Sums,
     recorder: RunRecorder,
     checkpoint: Path | None,
     folder: RunFolder,
@@ -330,7 +324,6 @@ def _fit(
 ) -> None:
     from transformers import PrinterCallback, ProgressCallback
 
-    sums.trainer = trainer
     if evaluation:
         evaluation.trainer = trainer
     trainer.remove_callback(PrinterCallback)
@@ -338,7 +331,7 @@ def _fit(
     if sys.stderr.isatty():
         trainer.add_callback(BarOnly())
     if checkpoint:
-        load_as_saved(trainer, checkpoint)
+        go_on(trainer, checkpoint)
         recorder.restore(checkpoint)
     recorder.needed = saved_bytes(trainer, states=trainer.args.save_strategy != "no")
     with room(folder.path, recorder.needed):

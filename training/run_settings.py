@@ -1,4 +1,4 @@
-"""What decides a training run, and what may change between a run and its continuation."""
+"""What decides a training run, how it is computed, and what may change: three parts of one record."""
 
 import json
 import os
@@ -9,29 +9,37 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sozo.data.errors import UserError
-from sozo.data.processes import world_size
-from sozo.data.record import provenance, read_json
-from sozo.data.settings import deciding
-from sozo.training.batches import of_micro_batch
+from accelerate.utils import parse_flag_from_env
 
-# TRL's fields that decide nothing: where a run writes and what it is called. Of ours each field says so itself.
+from sozo.data.processes import world_size
+from sozo.data.record import provenance
+from sozo.data.settings import deciding
+
+# TRL's fields that decide nothing: where a run writes, what it is called and what it keeps. Of ours each says so itself.
 FREE = {
     "output_dir",
     "resume_from_checkpoint",
     "run_name",
     "report_to",
     "logging_dir",
+    "logging_steps",
+    "save_strategy",
+    "save_steps",
+    "save_total_limit",
     "hub_token",
     "push_to_hub",
+    # What they shard is told by `sharding`.
+    "deepspeed",
+    "fsdp",
+    "fsdp_config",
 }
-_PER_STEP = ("completions_per_step", "examples_per_step")
-# How a step is cut into micro-batches; on how many processes follows from the launch.
-_MICRO_BATCHES = {
+# How a step is cut into micro-batches.
+_HOW = {
     "per_device_train_batch_size",
     "gradient_accumulation_steps",
     "steps_per_generation",
 }
+_PER_STEP = ("completions_per_step", "examples_per_step")
 
 
 def resolved_settings(
@@ -48,74 +56,12 @@ def resolved_settings(
     return json.loads(json.dumps(settings, default=str))
 
 
-def bound(script: Any, training: Any) -> str | None:
-    """Why the run's steps would be others on other processes or in other micro-batches; None if they would not be."""
-    per_step = next(name for name in _PER_STEP if hasattr(training, name))
-    if (batch := getattr(training, per_step)) is None:
-        return f"{per_step} is not given, so that a step's size follows from them"
-    if setting := of_micro_batch(training):
-        return f"{setting} makes the loss depend on what is together in a micro-batch"
-    if per_step == "completions_per_step":
-        return None
-    if training.train_sampling_strategy not in ("random", "sequential"):
-        return f"train_sampling_strategy {training.train_sampling_strategy} orders the examples by them"
-    if (
-        training.loss_type in ("nll", "dft")
-        and not training.average_tokens_across_devices
-    ):
-        return "average_tokens_across_devices false weighs tokens by them"
-    count = getattr(script, script.count)
-    if getattr(training, "packing", False) or (
-        count % batch and training.max_steps * batch > count
-    ):
-        return "an epoch may end in a batch that is not full, and they decide how that is filled"
-    return None
-
-
-def refuse_other_batches(
-    folder: Path, settings: dict[str, Any], why: str | None
-) -> bool:
-    """Refuse to go on in other micro-batches or on other processes where that is `bound` to be another training.
-
-    The cause is named. Compared setting by setting, what is named would be gradient_accumulation_steps, which follows.
-    Whether they might change when the folder's run began is what is returned.
-    """
-    path = folder / "run_config.json"
-    begun = read_json(path) if path.exists() else {}
-    parts = [
-        part
-        for part in (begun.get("settings"), begun.get("free"))
-        if isinstance(part, dict)
-    ]
-    sections = [part.get("training") for part in parts]
-    old = {
-        name: value
-        for section in sections
-        if isinstance(section, dict)
-        for name, value in section.items()
-    }
-    before = next((part["world_size"] for part in parts if "world_size" in part), None)
-    new = settings["training"]
-    now = settings["world_size"]
-    size = "per_device_train_batch_size"
-    generation = "generation_batch_size"
-    free = "world_size" in (begun.get("free") or {})
-    if before is None or (before == now and old.get(size) == new[size]):
-        return free
-    what = f"on {before} process(es), but now there are {now}"
-    same = f"launch {before}"
-    if before == now:
-        what = f"with {size} {old.get(size)}, but now it is {new[size]}"
-        same = f"give {old.get(size)}"
-    if why is None and old.get(generation) != new.get(generation):
-        why = f"steps_per_generation {new['steps_per_generation']} makes a generation of {new[generation]} completions"
-        steps, rest = divmod(old[generation], new[size] * now)
-        same = same if rest else f"give steps_per_generation {steps}"
-    if why is not None:
-        raise UserError(
-            f"{folder}: holds a run {what}; {why}; {same}, or another output folder"
-        )
-    return free
+def sharding(training: Any) -> str | None:
+    """What deals the model's states out to the processes; None if nothing does."""
+    if training.fsdp or parse_flag_from_env("ACCELERATE_USE_FSDP"):
+        return "FSDP"
+    plugin = training.deepspeed_plugin
+    return f"ZeRO-{plugin.zero_stage}" if plugin else None
 
 
 def split(
@@ -123,37 +69,30 @@ def split(
     script: Any,
     training: Any,
     free_arguments: Sequence[Mapping[str, Sequence[str]]] = (),
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The settings that decide the run, and those that may change between it and its continuation, by section.
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """What a run learns, how it is computed, and what may change between it and its continuation.
 
-    Refuses processes and micro-batches that may not change and did.
+    A model's folder is no setting: its digest is compared, and so are rows and not where they are.
     """
-    why = bound(script, training)
-    # A longer run may be bound where the one that was begun was not: its folder is compared by what that recorded.
-    free_before = refuse_other_batches(Path(training.output_dir), settings, why)
-    settings = {**settings, "script": deepcopy(settings["script"])}  # W&B gets them all
-    blocks = settings["script"].get("tasks") or ()
+    what = deepcopy(settings)
+    del what["provenance"]
+    how = {"processes": what.pop("world_size"), "sharding": sharding(training)}
+    free: dict[str, Any] = {}
+    blocks = what["script"].get("tasks") or ()
     for block, of_rewards in zip(blocks, free_arguments, strict=False):
+        block.pop("prompts", None)
         for path, names in of_rewards.items():
             _drop(block.get("reward_args", {}).get(path), names)
-    free = FREE | (asdict(script).keys() - deciding(script).keys())
-    if training.max_steps > 0:  # `longer` compares it
-        free |= {"max_steps"}
-    decide = {
-        name: section for name, section in settings.items() if name != "provenance"
-    }
-    other = {}
-    if why is None or free_before:
-        free |= _MICRO_BATCHES
-        other["world_size"] = decide.pop("world_size")
-    for name in ("script", "training"):
+    start = what["model"]["model_name_or_path"]
+    changes = FREE | (asdict(script).keys() - deciding(script).keys())
+    changes |= {"model_name_or_path"} if start and Path(start).is_dir() else set()
+    for name in ("script", "training", "model"):
         # What differs first is named: a step's size before what follows from it.
-        section = sorted(
-            settings[name].items(), key=lambda item: item[0] not in _PER_STEP
-        )
-        decide[name] = {key: value for key, value in section if key not in free}
-        other[name] = {key: value for key, value in section if key in free}
-    return decide, other
+        section = sorted(what[name].items(), key=lambda item: item[0] not in _PER_STEP)
+        how |= {key: value for key, value in section if key in _HOW}
+        free[name] = {key: value for key, value in section if key in changes}
+        what[name] = {key: value for key, value in section if key not in changes | _HOW}
+    return what, how, free
 
 
 def _drop(arguments: Any, names: Sequence[str]) -> None:

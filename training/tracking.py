@@ -82,6 +82,12 @@ class RunRecorder(TrainerCallback):
         """From here on there is something to save when a SIGTERM comes; a run that goes on says from where."""
         note_sigterm()
         self._began = state.global_step, time.monotonic()
+        if args.warmup_steps > state.max_steps and state.is_world_process_zero:
+            logger.warning(
+                "warmup_steps %g are more than the run's %d steps: it never comes to its learning_rate",
+                args.warmup_steps,
+                state.max_steps,
+            )
         if state.global_step and state.is_world_process_zero:
             steps = f"step {state.global_step}/{state.max_steps}"
             tqdm.write(f"continued from {_checkpoint(args, state).name}, {steps}")

@@ -1,8 +1,11 @@
 """A study's rehearsal: its own launchers, files and steps in minutes, in a folder of its own, and nothing of it a result."""
 
+import shutil
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from sozo.data.checkpoints import checkpoints
 from sozo.data.settings import read_yaml
 from sozo.studies.study.config import Study
 from sozo.studies.study.steps import Step
@@ -10,7 +13,7 @@ from sozo.studies.study.steps import Step
 _MOST = dict.fromkeys(("num_answers", "num_training_answers"), 1024)
 _MOST |= dict.fromkeys(("top_k", "num_pairs"), 512)
 _BESIDE = 16  # of each folder: room for those within 512
-# Two updates, and a checkpoint behind each. The first is read again, which a schedule over all steps would not allow.
+# Two updates, and a checkpoint behind each, of which the first is read again.
 _TRAINING = {
     "max_steps": "2",
     "save_strategy": "steps",
@@ -43,9 +46,11 @@ def rehearsed(step: Step) -> Step:
     return replace(step, flags=step.flags | flags)
 
 
-def first_update(step: Step) -> Step:
-    """The first half of a training, whose checkpoint the second reads."""
-    return replace(step, flags=step.flags | {"max_steps": "1"})
+def cut_off(folder: Path) -> None:
+    """Leave of a training what a kill behind its first update would have left."""
+    (folder / "metrics.json").unlink(missing_ok=True)
+    for checkpoint in checkpoints(folder)[:-1]:
+        shutil.rmtree(checkpoint)
 
 
 def _fewer(counts: dict[str, Any]) -> dict[str, Any]:

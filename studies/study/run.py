@@ -35,7 +35,7 @@ from sozo.studies.study.plan import (
 )
 from sozo.studies.study.process import launched, run_logged, tail
 from sozo.studies.study.record import Records, State
-from sozo.studies.study.rehearsal import first_update
+from sozo.studies.study.rehearsal import cut_off
 from sozo.studies.study.steps import Step, study_rows
 from sozo.studies.study.table11 import table11
 from sozo.training.estimates import free_gib
@@ -73,7 +73,7 @@ def run_step(
 ) -> None:
     """Run one step, or skip it if it is finished; of a finished one checkpoints are dropped or kept.
 
-    To `rehearse` a training is to run half of it, and all of it from the checkpoint.
+    To `rehearse` a training is to run it, and the second half of it once more, from the checkpoint.
     """
     state = records.state(step)
     if state == State.FINISHED:
@@ -96,11 +96,12 @@ def run_step(
         )
 
     words = launched(launch)
-    runs = [first_update(step), step] if rehearse and step.trains else [step]
     try:
-        for own in runs:
+        for again in range(1 + (rehearse and step.trains)):
+            if again:
+                cut_off(records.folder / step.name)
             if status := run_logged(
-                own.command(words, sys.executable), log, tell, grace
+                step.command(words, sys.executable), log, tell, grace
             ):
                 break
     except SystemExit:  # SIGTERM, behind which the step has ended

@@ -257,7 +257,7 @@ def test_a_training_looks_for_room_before_it_starts_and_before_each_save(
     done = trained(folder, mini, max_steps=4)
     assert done.returncode == 0, done.stderr
     assert (
-        json.loads((folder / "out" / "metrics.json").read_text())["train_loss"]
+        json.loads((folder / "out" / "metrics.json").read_text())["total_flos"]
         is not None
     )
 

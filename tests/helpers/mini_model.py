@@ -28,10 +28,10 @@ def build_mini(folder, encoder, checker, nouns, *, lists=None):
     texts = [list_text(draw.sample(words, 10)) for _ in range(lists or 2000)]
     with patch.dict(tiny._SETTINGS, hidden=32, layers=1):
         tokenizer = tiny.build_tokenizer(words)
-        # A prompt of several tokens, so that there is something to share.
+        # A prompt of several tokens, so that there is something to share, and an argument of the template.
         assert "{{ m.content }}" in tokenizer.chat_template
         tokenizer.chat_template = tokenizer.chat_template.replace(
-            "{{ m.content }}", "{{ m.content * 3 }}"
+            "{{ m.content }}", "{{ m.content * 3 }}{{ tone }}"
         )
         model = tiny.build_model(len(tokenizer), vectors[usable])
     model = tiny.warm_start(

@@ -165,7 +165,7 @@ def said(method: str, changed: dict[str, Any], folder: Path) -> tuple[str, str]:
     except Exception as error:
         return "traceback", f"{type(error).__name__}: {error}".partition("\n")[0]
     (name,) = changed
-    return ("not known", REASON[name]) if name in REASON else ("passes", "")
+    return ("not known", REASON[name]) if name in REASON else ("left to TRL", "")
 
 
 @cache

@@ -92,7 +92,7 @@ def test_a_rehearsal_runs_every_step_and_reads_every_first_checkpoint(study):
     assert (study / "out-rehearsal" / "table" / "report.html").is_file()
     lines = (study / "out-rehearsal" / "logs" / "dpo2.log").read_text().splitlines()
     first, second = [line for line in lines if line.startswith("$ ")]
-    assert first.replace("--max_steps 1", "--max_steps 2") == second != first
+    assert first == second
     for words in ("--save_steps 1", "--num_pairs 512", "--run_name rehearsal-recipes-"):
         assert words in second
     drawn = (study / "out-rehearsal" / "logs" / "base.log").read_text()

@@ -131,7 +131,7 @@ def older(folder):
     config = json.loads(path.read_text("utf-8"))
     known = {
         name: config[name]
-        for name in ("format", "settings", "loaded", "free", "environment")
+        for name in ("format", "settings", "how", "loaded", "free", "environment")
     }
     known["loaded"] = {
         name: known["loaded"].get(name) for name in ("model_sha256", "model_commit")

@@ -122,7 +122,7 @@ def test_a_checkpoint_of_an_earlier_version_is_taken_as_it_is(tmp_path):
     found, (line,) = whole_checkpoint(tmp_path)
     assert found == checkpoint
     assert line.startswith(
-        "checkpoint-4: of an earlier version, neither sizes nor sums are written down"
+        "checkpoint-4: of an earlier version, no sizes are written down"
     )
 
 

@@ -123,10 +123,9 @@ def test_the_wandb_run_has_the_settings_and_every_steps_completions(finished):
     record = recorded(output)
     decide, free = record["settings"], record["free"]
     assert config.pop("provenance")["packages"] == record["environment"]["packages"]
-    assert config == {
-        **decide,
-        **{name: decide[name] | free[name] for name in ("training", "script")},
-    }
+    for name in ("training", "script", "model"):
+        of_how = record["how"].items() & config[name].items()
+        assert config[name] == {**decide[name], **free[name], **dict(of_how)}
     assert {"run_name", "output_dir"} <= set(free["training"])
     keys = {
         item.key or "/".join(item.nested_key)

@@ -72,7 +72,12 @@ def test_batches_that_training_refuses_have_no_plan(settings):
 
 @pytest.mark.parametrize(
     "settings",
-    ["--credit word", "--max_completion_length 5000", "--lora_target_modules q a"],
+    [
+        "--credit word",
+        "--max_completion_length 5000",
+        "--max_completion_length 9",
+        '--chat_template_kwargs {"thinking":true}',
+    ],
 )
 def test_what_training_refuses_is_missing_in_its_plan(settings):
     ensure_tiny()
@@ -95,6 +100,21 @@ def test_checkpoints_that_a_run_will_have(settings, count):
     lines, _ = plan("grpo", [*TINY_YAML, *settings.split()])
     (disk,) = [line for line in lines if line.startswith("disk, GiB: ")]
     assert f" each, {count} at once at most" in disk
+
+
+def test_a_training_starts_from_a_model():
+    _, (line,) = plan(
+        "grpo", ["--tasks", "dat", "--use_cpu", "true", "--bf16", "false"]
+    )
+    assert says("plan: no model", line)
+
+
+def test_a_warm_up_longer_than_the_run_is_told():
+    lines, lacking = plan(
+        "grpo", [*TINY_YAML, "--max_steps", "2", "--warmup_steps", "3"]
+    )
+    assert "note: warmup_steps 3 are more than the run's steps" in "\n".join(lines)
+    assert lacking == []
 
 
 def test_what_cannot_be_shared_evenly_is_refused():

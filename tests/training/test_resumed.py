@@ -1,4 +1,4 @@
-"""A run that goes on logs and sums what an unbroken one does; on other processes its steps hold the same."""
+"""A run is its settings: what it learns, how it is computed, and what one that goes on cannot know."""
 
 import json
 import re
@@ -7,24 +7,21 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
-import torch
 from transformers import AutoTokenizer, Qwen3MoeConfig, Qwen3MoeForCausalLM, set_seed
 
-from grpo_runs import ROOT, flags, history, recipe, run, same_weights
+from grpo_runs import ROOT, flags, history, recipe, recorded, run, same_weights
 from sentences import refused, says
-from sozo.data.record import write_json
+from sozo.data.run_folder import RunFolder
 from sozo.training.arguments import DpoArguments, GrpoArguments, SftArguments
 from sozo.training.config import parse
 from sozo.training.grpo import GrpoSettings
-from sozo.training.resumed import Sums
-from sozo.training.run_settings import bound, refuse_other_batches
+from sozo.training.run_settings import resolved_settings, sharding, split
 from sozo.training.sft_dpo import DpoSettings, SftSettings
 
 # Saved at 3 and 6, so that a log of five steps began before the checkpoint and two steps are behind the last log.
 STEPS = {"max_steps": 7, "save_steps": 3, "save_total_limit": 9, "logging_steps": 5}
 STEPS |= {"report_to": "none", "output_dir": "out"}
 OWN = {"sft": {"top_k": 64}, "dpo": {"num_pairs": 64}, "grpo": {"loss_type": "dapo"}}
-TWO = {"launch": "cpu2_ddp.yaml", "per_device_train_batch_size": 4}
 KINDS = {
     "sft": (SftArguments, SftSettings),
     "dpo": (DpoArguments, DpoSettings),
@@ -43,14 +40,15 @@ def runs(mini, answers, tmp_path_factory):
         )
         return recipe(method=method, **STEPS | data | OWN[method] | settings)
 
-    def both(method, before, after, status=0):
+    def both(method, before, after, status=0, finished=False):
         if (key := repr((method, before))) not in made:
             made[key] = tmp_path_factory.mktemp(method) / "out"
             done = run(command(method, before), made[key].parent)
             assert done.returncode == 0, done.stderr[-3000:]
         output = tmp_path_factory.mktemp(method) / "out"
         shutil.copytree(made[key] / "checkpoint-3", output / "checkpoint-3")
-        shutil.copy(made[key] / "run_config.json", output)
+        for name in ["run_config.json", *["metrics.json"] * finished]:
+            shutil.copy(made[key] / name, output)
         done = run(command(method, after), output.parent)
         assert done.returncode == status, done.stderr[-3000:]
         return made[key], output, done.stderr
@@ -59,13 +57,7 @@ def runs(mini, answers, tmp_path_factory):
 
 
 def metrics(output):
-    """What a run found, without what depends on the machine's speed."""
-    values = json.loads((output / "metrics.json").read_text("utf-8"))
-    return {
-        name: value
-        for name, value in values.items()
-        if not re.search("runtime|per_second|seconds|step_time", name)
-    }
+    return json.loads((output / "metrics.json").read_text("utf-8"))
 
 
 def test_a_run_that_stands_at_its_last_step_trains_no_other(runs):
@@ -76,50 +68,60 @@ def test_a_run_that_stands_at_its_last_step_trains_no_other(runs):
     unbroken, output, _ = runs("sft", settings, settings)
     assert same_weights(output, unbroken)
     assert not (output / "checkpoint-4").exists()
-    assert metrics(output)["train_loss"] == metrics(unbroken)["train_loss"]
 
 
 @pytest.mark.parametrize("method", OWN)
-def test_what_is_logged_and_summed_is_the_whole_runs(method, runs):
-    whole, output, said = runs(method, {}, {})
+def test_what_it_cannot_know_is_not_in_its_metrics(method, runs):
+    whole, output, _ = runs(method, {}, {})
     assert same_weights(output, whole)
-    assert history(output) == history(whole)
-    assert metrics(output) == metrics(whole)
-    assert "goes on with" not in said
-    values = json.loads((output / "metrics.json").read_text("utf-8"))
-    sums = json.loads((output / "checkpoint-6" / "sums.json").read_text("utf-8"))
-    earlier = json.loads((output / "checkpoint-3" / "sums.json").read_text("utf-8"))
-    assert values["train_runtime"] > sums["seconds"] > earlier["seconds"] > 0
-    assert values["train_steps_per_second"] == pytest.approx(
-        7 / values["train_runtime"], rel=0.02
-    )
+    of_all = {"train_loss", "train_runtime"}
+    assert of_all < set(metrics(whole))
+    assert not any(re.match("train_", name) for name in metrics(output))
+    assert metrics(output)["total_flos"] == metrics(whole)["total_flos"]
+    last, right = history(output)[0], history(whole)[0]
+    assert last["step"] == 5
+    assert last["learning_rate"] == right["learning_rate"]
+    # GRPO's is in the checkpoint.
+    counts = {"sft": None, "dpo": None, "grpo": right["num_tokens"]}
+    assert last.get("num_tokens") == counts[method]
 
 
 @pytest.mark.parametrize(
-    ("method", "before", "after"),
+    ("row", "changes"),
     [
-        pytest.param("dpo", TWO, {}, marks=pytest.mark.launches),
-        pytest.param("grpo", {}, TWO, marks=pytest.mark.launches),
-        ("grpo", {}, {"per_device_train_batch_size": 2}),
+        ("another micro-batch", {"per_device_train_batch_size": 4}),
+        pytest.param(
+            "two processes",
+            {"launch": "cpu2_ddp.yaml", "per_device_train_batch_size": 4},
+            marks=pytest.mark.launches,
+        ),
+        ("more steps", {"max_steps": 8}),
     ],
 )
-def test_on_other_processes_a_step_holds_the_same(method, before, after, runs):
-    whole, output, said = runs(method, before, after)
-    (line,) = [line for line in said.splitlines() if "goes on with" in line]
-    assert ("process(es) after" in line) == ("launch" in before | after)
-    assert "per_device_train_batch_size" in line
-    for found, right in zip(history(output), history(whole), strict=True):
-        same = [
-            name
-            for name in right
-            if re.search("loss|reward|learning_rate|num_tokens|completions/", name)
-        ]
-        assert {name: found[name] for name in same} == pytest.approx(
-            {name: right[name] for name in same}, abs=1e-5
-        )
-    # Behind the last log each process has a sum of its own.
-    assert metrics(output)["train_loss"] == pytest.approx(
-        metrics(whole)["train_loss"], abs=1e-5
+def test_one_that_goes_on_is_computed_as_before(row, changes, runs):
+    _, output, said = runs(
+        "grpo", {}, changes, status=2 if "launch" not in changes else 1
+    )
+    assert says(f"how: {row}", said)
+    assert {path.name for path in output.iterdir()} == {
+        "checkpoint-3",
+        "run_config.json",
+    }
+
+
+def test_a_finished_one_is_compared_by_what_it_learned(runs):
+    smaller = {"per_device_train_batch_size": 4, "save_steps": 2, "logging_steps": 1}
+    _, output, said = runs("grpo", {}, smaller, finished=True)
+    assert "is finished; give another --output_dir" in said
+    assert recorded(output)["how"] == {
+        "processes": 1,
+        "sharding": None,
+        "per_device_train_batch_size": 8,
+        "gradient_accumulation_steps": 1,
+        "steps_per_generation": 1,
+    }
+    assert says(
+        "what: another rate", runs("grpo", {}, {"learning_rate": 1e-4}, 2, True)[2]
     )
 
 
@@ -162,171 +164,51 @@ def experts(mini, tmp_path_factory):
 def test_a_model_of_experts_goes_on_with_its_experts(experts, runs):
     settings = {"model_name_or_path": experts}
     whole, output, _ = runs("sft", settings, settings)
-    assert history(output) == history(whole)
     assert same_weights(output, whole)
 
 
-def settings_of(method, **changes):
-    short = (
-        {"output_dir": "out", "per_device_train_batch_size": 8, "answers": "table"}
-        | OWN[method]
-        | changes
+def parts_of(method, **changes):
+    short = {"output_dir": "out", "per_device_train_batch_size": 8} | OWN[method]
+    if method != "grpo":
+        short["answers"] = "table"
+    words = flags(short | {"model_name_or_path": "tiny"} | changes)
+    yaml = str(ROOT / "recipes" / "tiny" / f"{method}.yaml")
+    settings = parse(*KINDS[method], ["--config", yaml, *words])
+    resolved = resolved_settings(*settings, {"rewards": []})
+    return split(resolved, *settings[:2], [{}])
+
+
+@pytest.mark.parametrize("method", OWN)
+def test_of_what_is_learned_no_path_and_no_launch_is_compared(method, mini):
+    what, how, _ = parts_of(method, save_steps=5)
+    other = parts_of(method, output_dir="elsewhere", per_device_train_batch_size=4)
+    assert other[0] == what
+    assert (
+        other[1]["gradient_accumulation_steps"]
+        == 2 * how["gradient_accumulation_steps"]
     )
-    if method == "grpo":
-        del short["answers"]
-    return parse(
-        *KINDS[method],
-        ["--config", str(ROOT / "recipes" / "tiny" / f"{method}.yaml"), *flags(short)],
-    )
+    assert parts_of(method, learning_rate=1)[0] != what
+    # A folder's content is compared, and not its name.
+    of_folder, _, free = parts_of(method, model_name_or_path=mini)
+    assert "model_name_or_path" not in of_folder["model"]
+    assert free["model"] == {"model_name_or_path": str(mini)}
+    assert str(mini) not in json.dumps([of_folder, how])
+
+
+def test_a_step_of_no_given_size_has_one_in_the_record():
+    words = {"examples_per_step": "null", "per_device_train_batch_size": 4, "top_k": 8}
+    assert parts_of("sft", **words)[0]["training"]["examples_per_step"] == 4
 
 
 @pytest.mark.parametrize(
-    ("method", "changes", "cause"),
-    [
-        ("sft", {}, None),
-        ("sft", {"loss_type": "dft"}, None),
-        ("sft", {"examples_per_step": "null"}, "examples_per_step is not given"),
-        (
-            "sft",
-            {"average_tokens_across_devices": False},
-            "average_tokens_across_devices",
-        ),
-        (
-            "sft",
-            {"train_sampling_strategy": "group_by_length"},
-            "train_sampling_strategy group_by_length",
-        ),
-        ("sft", {"packing": True, "eval_packing": False}, "not full"),
-        ("sft", {"top_k": 100, "max_steps": 1}, None),  # within the first epoch
-        ("sft", {"top_k": 100, "max_steps": 2}, "not full"),
-        ("dpo", {}, None),
-        ("dpo", {"loss_type": ["sigmoid", "sft"]}, "loss_type sft"),
-        ("dpo", {"loss_type": "aot"}, "loss_type aot"),
-        ("grpo", {}, None),
-        ("grpo", {"loss_type": "bnpo"}, "loss_type bnpo"),
-        ("grpo", {"entropy_coef": 0.1}, "entropy_coef 0.1"),
-        ("grpo", {"top_entropy_quantile": 0.5}, "top_entropy_quantile 0.5"),
-        (
-            "grpo",
-            {"completions_per_step": "null", "num_generations": 8},
-            "completions_per_step is not given",
-        ),
-    ],
+    ("stage", "fsdp", "name"),
+    [(None, False, None), (2, False, "ZeRO-2"), (3, True, "FSDP")],
 )
-def test_what_binds_a_run_to_its_processes(method, changes, cause):
-    script, training, _ = settings_of(method, **changes)
-    found = bound(script, training)
-    assert found is None if cause is None else cause in found
-
-
-BEGUN = {
-    "per_device_train_batch_size": 4,
-    "generation_batch_size": 16,
-    "steps_per_generation": 4,
-}
-
-
-@pytest.mark.parametrize(
-    ("world", "changes", "why", "row"),
-    [
-        (1, {}, "because", None),
-        (2, {"per_device_train_batch_size": 2}, None, None),
-        (2, {}, "because", "other processes"),
-        (1, {"per_device_train_batch_size": 2}, "because", "other micro-batches"),
-        (2, {"generation_batch_size": 32}, None, "other generations"),
-    ],
-)
-@pytest.mark.parametrize("free", [False, True])
-def test_the_cause_is_named_and_not_what_follows_from_it(
-    free, world, changes, why, row, tmp_path
-):
-    """Whether the begun run had them among what decides, or among what is free."""
-    parts = [{"training": {}}, {"training": BEGUN, "world_size": 1}]
-    settings, others = parts if free else parts[::-1]
-    write_json(tmp_path / "run_config.json", {"settings": settings, "free": others})
-    now = {"training": BEGUN | changes, "world_size": world}
-    with refused(f"run_settings: {row}") if row else nullcontext():
-        refuse_other_batches(tmp_path, now, why)
-
-
-def test_a_loss_that_is_a_mean_over_a_micro_batch_binds_a_run_to_it(runs):
-    settings = {"loss_type": "bnpo", "max_steps": 3}
-    smaller = settings | {"per_device_train_batch_size": 4}
-    _, output, said = runs("grpo", settings, smaller, status=2)
-    assert says("run_settings: a loss of micro-batches", said)
-    assert {path.name for path in output.iterdir()} == {
-        "checkpoint-3",
-        "run_config.json",
-    }
-
-
-def sums(folder, processes, **training):
-    """Of a checkpoint that so many processes wrote, as a run of one process reads it."""
-    of_process = {"loss": 1.0, "metrics": {}}
-    values = {"seconds": 1.0, "loss": 2.0, "logged": 3, "tokens": 0, "micro_batch": 8}
-    write_json(folder / "sums.json", values | {"processes": [of_process] * processes})
-    plain = {"per_device_train_batch_size": 8, "deepspeed_plugin": None, "fsdp": False}
-    return Sums(folder, None, SimpleNamespace(**plain | training))
-
-
-OF_ZERO = "global_step4/mp_rank_00_model_states.pt"
-OF_ZERO_3 = "global_step4/zero_pp_rank_0_mp_rank_00_model_states.pt"
-
-
-@pytest.mark.parametrize(
-    ("file", "stage", "fsdp", "processes", "row"),
-    [
-        ("optimizer.pt", None, False, 2, None),
-        (OF_ZERO, 2, False, 1, None),
-        (OF_ZERO, 2, False, 2, "ZeRO-2 of two processes"),
-        (OF_ZERO_3, 3, False, 2, "ZeRO-3 of two processes"),
-        (OF_ZERO_3, 2, False, 1, "ZeRO-3 under ZeRO-2"),
-        (OF_ZERO_3, None, False, 2, "ZeRO-3 without DeepSpeed"),
-        ("optimizer.pt", 2, False, 2, "a whole one under DeepSpeed"),
-        ("optimizer.bin", None, True, 1, None),
-        ("optimizer.bin", None, True, 2, "FSDP of two processes"),
-        ("optimizer_0/part", 3, False, 2, "FSDP under ZeRO-3"),
-    ],
-)
-def test_an_optimizer_in_parts_is_bound_to_its_processes(
-    file, stage, fsdp, processes, row, tmp_path
-):
-    (tmp_path / file).parent.mkdir(exist_ok=True)
-    (tmp_path / file).touch()
+def test_what_shards_a_model_is_how_it_is_trained(stage, fsdp, name, tmp_path):
     plugin = stage and SimpleNamespace(zero_stage=stage)
-    with refused(f"resumed: {row}") if row else nullcontext():
-        sums(tmp_path, processes, deepspeed_plugin=plugin, fsdp=fsdp)
-
-
-@pytest.mark.parametrize(("processes", "same"), [(1, True), (2, False)])
-def test_a_process_without_a_saved_random_state_does_not_draw_as_at_the_start(
-    processes, same, tmp_path
-):
-    args = SimpleNamespace(seed=0, process_index=0, world_size=1, output_dir="out")
-    trainer = SimpleNamespace(
-        log=None,
-        _tr_loss=torch.tensor(0.0),
-        _metrics={"train": {}},
-        aux_loss_enabled=False,
-    )
-    resumed = sums(tmp_path, processes)
-    resumed.trainer = trainer
-    drawn = []
-    for step in (2, 4):
-        set_seed(0)
-        resumed.on_train_begin(
-            args,
-            SimpleNamespace(global_step=step, max_steps=9, is_world_process_zero=True),
-            None,
-        )
-        drawn.append(torch.rand(1).item())
-    set_seed(0)
-    assert [draw == torch.rand(1).item() for draw in drawn[:1]] == [same]
-    assert (drawn[0] == drawn[1]) == same
-
-
-def test_a_model_of_experts_is_bound_to_its_micro_batches(tmp_path):
-    resumed = sums(tmp_path, 1, per_device_train_batch_size=4)
-    resumed.trainer = SimpleNamespace(log=None, aux_loss_enabled=True)
-    with refused("resumed: experts in other micro-batches"):
-        resumed.on_train_begin(None, None, None)
+    now = sharding(SimpleNamespace(fsdp=fsdp, deepspeed_plugin=plugin))
+    assert now == name
+    before = RunFolder(tmp_path, {}, how={"sharding": "ZeRO-2"})
+    before.start({}, {"how": {"sharding": "ZeRO-2"}})
+    with nullcontext() if name == "ZeRO-2" else refused(f"how: ZeRO-2, then {name}"):
+        RunFolder(tmp_path, {}, how={"sharding": now})

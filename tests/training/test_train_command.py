@@ -1,5 +1,8 @@
 """`sozo train`, of the package alone: the same code as the repository's scripts, from any folder."""
 
+import subprocess
+import sys
+
 import pytest
 
 from grpo_runs import ROOT, history, recipe, run, same_weights
@@ -54,6 +57,24 @@ def test_of_two_processes_the_first_says_what_is_wrong_and_prints_the_plan(tmp_p
         "512 completions / 8 a step = 64 optimizer steps; 8 = 2 process(es) x 4 each"
     )
     assert done.stdout.count("nothing was run") == 1
+
+
+WRONG_NAME = """
+import sys
+from sozo.training.command import launch
+try:
+    launch("grpo", ["--lerning_rate", "1"])
+except SystemExit:
+    sys.exit(any(name in sys.modules for name in ("torch", "transformers", "trl")))
+"""
+
+
+def test_a_name_is_refused_before_trl_is_imported():
+    done = subprocess.run(
+        [sys.executable, "-c", WRONG_NAME], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert says("train command: unknown setting", done.stderr)
 
 
 @pytest.mark.parametrize(

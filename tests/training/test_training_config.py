@@ -233,12 +233,18 @@ def test_a_file_without_settings(text, tmp_path):
         "--lerning-rate=3",
         "--see 3",  # an abbreviation is an unknown setting too
         "stray",
+        "recipes/mine.yaml",
         "learning_rate=0.0003",  # as a sweep of W&B writes it
         "--model tiny",
         "--learning_rate",
         "--report_to wanbd",
         "--num_generations 7 --completions_per_step 64",
         "--save_total_limit 1",
+        "--sync_ref_model true --beta 0",
+        "--push_to_hub true",
+        "--seed many",
+        "--seed 1 2",
+        "--output_dir=",
         "--lora_r 16",
         "--sampler trl --use_vllm true",
         "--sampler vllm --vllm_mode server",

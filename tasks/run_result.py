@@ -153,10 +153,11 @@ class RunResult:
     def scored_by(self) -> list[tuple[str, str]]:
         """The encoder and the judge that scored, each with how that is said."""
         encoder, judge = self.scale.get("embedding_model"), self.scale.get("judge", {})
-        known = (encoder, "by {scorer}'s vectors"), (judge.get("model"), "by {scorer}")
-        return [
-            (name, translatable(form, scorer=name)) for name, form in known if name
-        ]
+        known = (
+            (encoder, "by the vectors of {scorer}"),
+            (judge.get("model"), "by {scorer}"),
+        )
+        return [(name, translatable(form, scorer=name)) for name, form in known if name]
 
     @property
     def scorer(self) -> str | None:
@@ -177,7 +178,7 @@ class RunResult:
                 caveats.append(named)
         check = self.judge_check
         if check is None and self.judge:
-            caveats.append(translatable("its judge was not tried on planted answers (sozo judge)"))
+            caveats.append(translatable("its judge was not tried on planted answers"))
         for ended in ("failed", "undecided"):
             if kinds := [translatable(kind) for kind in (check or {}).get(ended, ())]:
                 form = f"its judge {ended}: {{kinds}}"

@@ -5,7 +5,7 @@ from dataclasses import replace
 from sozo.eval.curve import CURVE
 from sozo.eval.findings import PART, Finding
 from sozo.eval.report.labels import measure_label
-from sozo.eval.report.tables import TaskOnPage, signs, without_empty
+from sozo.eval.report.tables import TaskOnPage, without_empty
 from sozo.eval.second_encoder import PARTS
 from sozo.models.trained_on import YES
 from sozo.scoring.measure import DIFFERENCE, LEVEL, RATIO, Measure
@@ -57,8 +57,7 @@ def difference_tables(page: TaskOnPage) -> list[Table]:
     scales = filter(
         None, dict.fromkeys(run.scale.get("score_name") for run in page.runs)
     )
-    shown = [cell for row in rows for cell in row.cells]
-    notes = ("differences_note", *signs(shown), *scales)
+    notes = ("differences_note", "arrow_note", "points_note", *scales)
     headings = ("model", *map(measure_label, measures.values()))
     table = without_empty(
         Table(
@@ -118,6 +117,8 @@ def detailed(row: Finding) -> Cell:
         "p": row.p_corrected,
         "effect": row.effect,
         "base_n": known.base_n,
+        "model_value": row.value,
+        "base_value": row.base_value,
     }
     known_of = {
         name: value

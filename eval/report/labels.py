@@ -117,12 +117,18 @@ def explanations(
         *yaml.safe_load(source("labels.yaml")),
         *task.view.labels(),
     }  # no other task's, whose column has this name
+    sides = ("neither more nor less is better", "more is better", "less is better")
     for column in columns:
         says.append(f"{column.label}_says")
         measure = column.change or column.measure
         if measure in task.measures:
-            name = translatable(column.label)
-            alike.setdefault(scale_of(run.adapt(measure)), []).append(name)
+            scale = (0, 100) if measure.share else run.adapt(measure).scale or ()
+            ends = " – ".join(f"{end:g}" for end in scale) + "%" * measure.share
+            facts = translatable(
+                "{facts}",
+                facts=[*filter(None, [ends]), translatable(sides[measure.better])],
+            )
+            alike.setdefault(facts, []).append(translatable(column.label))
     says.append(f"{task.name}_says")
     title = translatable("{name}: {title}.", name=task.name, title=task.title)
     return [
@@ -133,15 +139,6 @@ def explanations(
             for facts, names in alike.items()
         ),
     ]
-
-
-def scale_of(measure: Measure) -> str:
-    """Its ends, if it has any, and its better side."""
-    sides = ("neither more nor less is better", "more is better", "less is better")
-    scale = (0, 100) if measure.share else measure.scale or ()
-    ends = " – ".join(f"{end:g}" for end in scale) + "%" * measure.share
-    facts = [*filter(None, [ends]), translatable(sides[measure.better])]
-    return translatable("{facts}", facts=facts)
 
 
 def english(key: str) -> str:

@@ -14,9 +14,9 @@ from sozo.eval.evaluated import not_alike
 from sozo.eval.findings import Finding, Findings
 from sozo.eval.report.labels import explanations, labels
 from sozo.eval.seeds import Method, caveats_of, judges_of, over_runs
-from sozo.scoring.measure import DIFFERENCE, Estimate, Measure
+from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.table import Cell, Table, TableRow
-from sozo.scoring.translatable import Translatable, translatable
+from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
 from sozo.tasks.view import (
@@ -83,11 +83,13 @@ class TaskOnPage:
         """What its tables' numbers must not be read without, with its name and who scored."""
         scorers = {tuple(run.scored_by[:1]) for run in self.runs}
         by = [text for own in scorers for _, text in own if len(scorers) == 1]
-        form, said = "of each model {caveat}", list[str]()
-        for caveat in dict.fromkeys((*self.caveats, *by)):
-            counts = isinstance(caveat, Translatable) and "of" in caveat.values
-            each = counts and len(self.runs) > 1
-            said.append(translatable(form, caveat=caveat) if each else caveat)
+        form = "of each model {caveat}"
+        said = [
+            translatable(form, caveat=one)
+            if len(self.runs) > 1 and "of" in getattr(one, "values", ())
+            else one
+            for one in dict.fromkeys((*self.caveats, *by))
+        ]
         return task_label(self.task.name, said)
 
     def row(self, method: Method, cells: Sequence[Cell], base: str = "") -> TableRow:
@@ -153,8 +155,10 @@ class TaskOnPage:
             ("model", *(column.label for column in columns)),
             tuple(self.rows(columns)),
         )
-        changes = [cell.change for row in rows for cell in row.cells if cell.change]
-        notes = (*notes, *signs(changes))
+        marked = any(
+            cell.change and cell.change.mark for row in rows for cell in row.cells
+        )
+        notes = (*notes, *["arrow_note", "points_note"] * marked)
         return without_empty(Table(name, headings, rows, notes, scope=self.scope))
 
     def titled(self, form: str) -> str:
@@ -227,18 +231,6 @@ class TaskOnPage:
 def tasks_on_page(found: Findings) -> list[TaskOnPage]:
     """The tasks that have runs."""
     return [TaskOnPage(task, found) for task in found.tasks.values()]
-
-
-def signs(differences: Sequence[Cell]) -> list[str]:
-    """The notes that say what arrows and points are, where there are any."""
-    shown = {
-        "arrow_note": any(cell.mark for cell in differences),
-        "points_note": any(
-            cell.measure.share and cell.kind == DIFFERENCE and cell.value is not None
-            for cell in differences
-        ),
-    }
-    return [translatable(note) for note, there in shown.items() if there]
 
 
 def bare(row: Finding) -> Cell:

@@ -23,7 +23,11 @@ class PbigRunResult(RunResult):
 
     def other_items(self) -> tuple[str, ...]:
         return (
-            (translatable("{n} trial technologies by sozo", n=self.metrics["num_items"]),)
+            (
+                translatable(
+                    "{n} trial technologies by sozo", n=self.metrics["num_items"]
+                ),
+            )
             if self.trial
             else ()
         )

@@ -38,7 +38,11 @@ class JcqRunResult(RunResult):
         if self.benchmark:
             return ()
         trial = self.settings["questions_sha256"] == content_hash(trial_questions())
-        form = "{n} trial questions by sozo and not JCQ's" if trial else "{n} questions that are not JCQ's"
+        form = (
+            "{n} trial questions by sozo and not JCQ's"
+            if trial
+            else "{n} questions that are not JCQ's"
+        )
         return (translatable(form, n=self.metrics["num_items"]),)
 
     @cached_property

@@ -183,24 +183,22 @@ def _run(run: RunResult) -> list[str]:
     lacking, who = translatable("not recorded"), translatable("paper_from_file")
     drawn = [f"{name} {known[name]}" for name in _DRAWN if known.get(name) is not None]
     if model := known.get("model"):
-        at, form = run.written_at or lacking, "paper_model"
-        who = translatable(form, model=model, at=at, settings=drawn or lacking)
-    scored = Counter(answer.reason or "ok" for answer in run.scored)
+        at, settings = run.written_at or lacking, drawn or lacking
+        who = translatable("paper_model", model=model, at=at, settings=settings)
     fates = translatable(
         "paper_fates",
         version=environment["packages"].get("sozo", ""),
         date=environment["started"][:10],
         n=len(run.scored),
         fates=_counts(run.states),
-        scored=_counts(scored),
+        scored=_counts(Counter(answer.reason or "ok" for answer in run.scored)),
     )
     return [who, fates]
 
 
 def _counts(counts: Mapping[str, int]) -> list[str]:
-    form = "{n:,} {status}"
     return [
-        translatable(form, n=n, status=translatable(state))
+        translatable("{n:,} {status}", n=n, status=translatable(state))
         for state, n in counts.items()
         if n
     ]

@@ -86,7 +86,7 @@ class TaskOnPage:
         form = "of each model {caveat}"
         said = [
             translatable(form, caveat=one)
-            if len(self.runs) > 1 and "of" in getattr(one, "values", ())
+            if self.runs[1:] and "of" in getattr(one, "values", ())
             else one
             for one in dict.fromkeys((*self.caveats, *by))
         ]

@@ -39,7 +39,7 @@ class JcqRunResult(RunResult):
             return ()
         trial = self.settings["questions_sha256"] == content_hash(trial_questions())
         form = (
-            "{n} trial questions by sozo and not JCQ's"
+            "{n} trial questions by sozo and not of JCQ"
             if trial
             else "{n} questions that are not JCQ's"
         )

@@ -22,7 +22,7 @@ from sozo.eval.report.tables import (
 )
 from sozo.eval.seeds import Method, judges_of
 from sozo.models.trained_on import YES
-from sozo.scoring.measure import DASH, MEAN, Measure
+from sozo.scoring.measure import DASH, Measure
 from sozo.scoring.numbers import p_value, percent
 from sozo.scoring.table import OF, Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
@@ -118,7 +118,7 @@ def _table(
         "target_says": any("target" in cell.below for cell in cells),
         "paper_dash": any(cell.value is None for cell in cells),
         "arrow_note": any(cell.arrow for cell in cells),
-        "points_note": any(cell.measure.share and cell.kind != MEAN for cell in cells),
+        "points_note": any("points" in cell.text for cell in cells),
     }
     more = (translatable(note) for note, holds in says.items() if holds)
     return replace(table, notes=(*notes, *more))
@@ -155,7 +155,7 @@ def _methods(found: Findings, places: Sequence[str]) -> Iterator[str]:
         yield indent(next(iter(run.prompts.values()), lacking), "    ")
         over = "share" if main.share else "items" if main.per_item else "answers"
         yield translatable(f"paper_over_{over}")
-        yield from [translatable("paper_strata")] * (run.strata and not main.share)
+        yield from [translatable("paper_strata")] * run.strata
         lost = "0" if main in page.task.unusable_is_0 else "left_out"
         yield translatable(f"paper_unscored_{lost}")
         for run in page.runs:

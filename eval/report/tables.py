@@ -83,9 +83,8 @@ class TaskOnPage:
         """What its tables' numbers must not be read without, with its name and who scored."""
         scorers = {tuple(run.scored_by[:1]) for run in self.runs}
         by = [text for own in scorers for _, text in own if len(scorers) == 1]
-        form = "of each model {caveat}"
         said = [
-            translatable(form, caveat=one)
+            translatable("of each model {caveat}", caveat=one)
             if self.runs[1:] and "of" in getattr(one, "values", ())
             else one
             for one in dict.fromkeys((*self.caveats, *by))

@@ -145,10 +145,8 @@ def test_methods_say_what_is_recorded_and_what_is_not(paper):
     english, japanese = text.split("\n\n\n")
     for said in (
         "できるだけ互いに異なる意味や用途を持つ単語を10個考え",
-        "a: answers by the model gpt-x, server or weights not recorded, "
-        "settings temperature 0.0, max_new_tokens 99, scored by sozo ",
+        "a: answers by the model gpt-x, server or weights not recorded, settings temperature 0.0, max_new",
         "35 answers; as they ended: 35 complete; as they were scored: 35 scored.",
-        "b: answers from a file and not drawn by sozo",
         "as they ended: 28 complete, 2 in the wrong form; as they were scored: 2 in the wrong form, 28 scored.",
         "embedding_model ja-ginza, embedding_revision ",
         "its check by planted answers: passed twice as long; failed off topic; undecided no text",

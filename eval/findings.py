@@ -292,7 +292,7 @@ def means(
                 cell.estimate, p=None, reason=cell.why or cell.estimate.reason
             ),  # nobody asks whether it is 0
             cell.of,
-            "seeds" if several else _counted(runs[0], named) if scored else "",
+            "seeds" if several else _counts(named) if scored else "",
             by=_by(runs[0], named) if scored else "",
             seeds=len(runs) if several else 0,
             caveats=caveats,
@@ -315,12 +315,8 @@ def _columns(task: type[Task], runs: Sequence[RunResult]) -> list[RunColumn]:
     ]
 
 
-def _counted(run: RunResult, measure: Measure) -> str:
-    return (
-        "answers"
-        if not measure.per_item or (run.counts_answers and not measure.together)
-        else "items"
-    )
+def _counts(measure: Measure) -> str:
+    return "items" if measure.per_item else "answers"
 
 
 def _by(run: RunResult, measure: Measure) -> str:
@@ -485,9 +481,8 @@ class _Pair:
 
     def _counts(self, measure: Measure) -> str:
         """What n of a difference counts."""
-        if self.method.several or self.base.several:
-            return "seeds"
-        return "items" if measure.per_item else "answers"
+        several = self.method.several or self.base.several
+        return "seeds" if several else _counts(measure)
 
     def _target(self, task: type[Task], measure: Measure, encoder: str = "") -> str:
         """Of the model, or of the base: what went for one of both tells them apart without more."""

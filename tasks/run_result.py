@@ -73,9 +73,6 @@ class RunResult:
     kinds: ClassVar[
         tuple[str, ...]
     ] = ()  # what `kind` can be, where runs have several: the one that says most last
-    counts_answers: ClassVar[bool] = (
-        False  # whether n of N are answers, of measures of single answers
-    )
     strata: ClassVar[bool] = (
         False  # whether kinds of items (`Item.group`) are fixed: other items would have them too
     )
@@ -153,24 +150,24 @@ class RunResult:
         return {state: count[state] for state in STATES}
 
     @property
-    def scorer(self) -> str | None:
-        """The encoder or judge that scored, if there is one."""
-        return self.scale.get("embedding_model") or self.scale.get("judge", {}).get(
-            "model"
+    def scored_by(self) -> list[tuple[str, str]]:
+        """The encoder and the judge that scored, each with how that is said."""
+        encoder, judge = self.scale.get("embedding_model"), self.scale.get("judge", {})
+        known = (
+            (encoder, "by the vectors of {scorer}"),
+            (judge.get("model"), "by {scorer}"),
         )
+        return [(name, translatable(form, scorer=name)) for name, form in known if name]
+
+    @property
+    def scorer(self) -> str | None:
+        """The first of them, if there is one."""
+        return next((name for name, _ in self.scored_by), None)
 
     @cached_property
     def caveats(self) -> tuple[str, ...]:
         """What stands beside its numbers wherever they go: items, encoder or judge not the papers', answers' states."""
-        scorers = (
-            self.scale.get("embedding_model"),
-            self.scale.get("judge", {}).get("model"),
-        )
-        caveats = [
-            translatable("by {scorer}", scorer=name)
-            for name in scorers
-            if name and name not in self.papers
-        ]
+        caveats = [text for name, text in self.scored_by if name not in self.papers]
         total = sum(self.states.values())
         for why, n in self.states.items():
             form = "{n} of {of} answers {why}"
@@ -181,7 +178,7 @@ class RunResult:
                 caveats.append(named)
         check = self.judge_check
         if check is None and self.judge:
-            caveats.append(translatable("its judge was never checked (sozo judge)"))
+            caveats.append(translatable("its judge was not tried on planted answers"))
         for ended in ("failed", "undecided"):
             if kinds := [translatable(kind) for kind in (check or {}).get(ended, ())]:
                 form = f"its judge {ended}: {{kinds}}"
@@ -530,18 +527,13 @@ class RunResult:
                 why = translatable(
                     "{n:,} of {of:,}: {counts}", n=n, of=of, counts=counts
                 )
-        return Cell(estimate, self.adapt(measure), of=of, why=why)
+        # Earlier runs of JCQ and PBIG have written their answers' n.
+        return Cell(replace(estimate, n=n), self.adapt(measure), of=of, why=why)
 
     def counts(self, measure: Measure) -> tuple[int, int]:
-        """n of N: items with a value among all; answers of a measure that is not per item, or where they count."""
-        if not measure.per_item or (self.counts_answers and not measure.together):
-            about = (
-                self.items[answer.item].get("group") in measure.kinds
-                for answer in self.scored
-            )
-            return len(self.by_answer(measure)), sum(about) if measure.kinds else len(
-                self.scored
-            )
+        """n of N, over which its mean and interval are: items with a value; answers of a measure not per item."""
+        if not measure.per_item:
+            return len(self.by_answer(measure)), len(self.scored)
         values = self.by_item(measure).values()
         return sum(value is not None for value in values), len(values)
 

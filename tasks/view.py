@@ -89,10 +89,10 @@ def stored(
 
 
 def setting_of(name: str, label: str = "") -> RunColumn:
-    """The column of one of a run's settings, as text."""
+    """The column of what a run was made with, as text: what was loaded, else what was asked for."""
 
     def text(run: RunResult) -> str | None:
-        value = run.settings.get(name, run.scale.get(name))
+        value = run.scale.get(name, run.settings.get(name))
         return None if value is None else str(value)
 
     return RunColumn(label or name, text, shown=PAGE, key=name)

@@ -57,7 +57,7 @@ def difference_tables(page: TaskOnPage) -> list[Table]:
     scales = filter(
         None, dict.fromkeys(run.scale.get("score_name") for run in page.runs)
     )
-    notes = ("differences_note", "arrow_note", *scales)
+    notes = ("differences_note", "arrow_note", "points_note", *scales)
     headings = ("model", *map(measure_label, measures.values()))
     table = without_empty(
         Table(
@@ -117,6 +117,8 @@ def detailed(row: Finding) -> Cell:
         "p": row.p_corrected,
         "effect": row.effect,
         "base_n": known.base_n,
+        "model_value": row.value,
+        "base_value": row.base_value,
     }
     known_of = {
         name: value

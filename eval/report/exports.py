@@ -82,7 +82,13 @@ def csv_text(table: Table) -> str:
     of = Cell(
         english(table.scope) or None
     )  # in every line, since lines are copied out of their file
-    headings = table.columns[0], "from", *table.columns[1:], "caveats", "of"
+    headings = (
+        table.columns[0],
+        "from",
+        *table.columns[1:],
+        "caveats",
+        "caveats of all rows",
+    )
     rows = [
         (Cell(row.name), Cell(row.base or None), *row.cells, _caveats(row), of)
         for row in table.rows
@@ -197,9 +203,7 @@ def _caption(table: Table, headings: Sequence[str]) -> str:
             )  # it is how many of how many
             said = "" if share or each[0].startswith("n = ") else "n = "
             counts.setdefault(said + english(each[0]), []).append(heading)
-    sentences += [
-        f"{count} ({'; '.join(columns)})" for count, columns in counts.items()
-    ]
+    sentences += [f"{'; '.join(columns)}: {count}" for count, columns in counts.items()]
     return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)
 
 

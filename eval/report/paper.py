@@ -4,14 +4,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from sozo.data.record import read_json, refuse_foreign, write_whole
 from sozo.eval.evaluated import find_evaluated, named
 from sozo.eval.findings import Finding, Findings, findings_of_all
 from sozo.eval.report.answer import own_caveats, scope
+from sozo.eval.report.differences import detailed
 from sozo.eval.report.exports import csv_file, latex
-from sozo.eval.report.labels import explanations, task_title, wording
+from sozo.eval.report.labels import labels, task_title, wording
 from sozo.eval.report.tables import (
     duels_of,
     tasks_on_page,
@@ -53,7 +55,8 @@ def write_paper(folder: Path, places: Sequence[str]) -> list[Path]:
         if table.empty
     ]
     both = ("\n".join(wording(text)[k] for text in texts) for k in (0, 1))
-    files = {METHODS: "\n\n\n".join(both).encode("utf-8", "backslashreplace")}
+    content = "\n\n\n".join(both) + "\n"
+    files = {METHODS: content.encode("utf-8", "backslashreplace")}
     for table in tables:
         if table.rows:
             name = table.name.removeprefix("paper_")
@@ -72,8 +75,7 @@ def _tables(found: Findings) -> Iterator[Table]:
     scores = _table(found, "paper_scores", mains, alone, by_itself)
     yield with_duels(scores, duels_of(compared.methods))
     two = [(method, base) for base, method in compared.pairs]
-    at_once = [*_levels(found), translatable("arrow_note")]
-    yield _table(found, "paper_differences", mains, two, at_once)
+    yield _table(found, "paper_differences", mains, two, _levels(found))
     columns = dict[str, Measure]()
     for page in pages:
         main = page.task.known_by()
@@ -115,6 +117,8 @@ def _table(
     says = {
         "target_says": any("target" in cell.below for cell in cells),
         "paper_dash": any(cell.value is None for cell in cells),
+        "arrow_note": any(cell.arrow for cell in cells),
+        "points_note": any("points" in cell.text for cell in cells),
     }
     more = (translatable(note) for note, holds in says.items() if holds)
     return replace(table, notes=(*notes, *more))
@@ -125,7 +129,8 @@ def _cell(row: Finding | None) -> Cell:
         return Cell(why="no_run")
     p = [] if row.p_corrected is None else [p_value(row.p_corrected)]
     target = ["target"] * (row.target == YES and row.estimate.value is not None)
-    return replace(row.cell, below=(*p, *row.below, *target), more={})
+    more = detailed(row).more if row.base else {}
+    return replace(row.cell, below=(*p, *row.below, *target), more=more)
 
 
 def _levels(found: Findings) -> list[str]:
@@ -143,14 +148,16 @@ def _methods(found: Findings, places: Sequence[str]) -> Iterator[str]:
     for page in tasks_on_page(found):
         run, main = page.runs[0], page.task.known_by()
         yield from ("", task_title(page.task))
-        columns = [c for c in page.columns.values() if c.change == main]
-        says = explanations(page.task, columns, run)
-        # What is said of all a task's columns is not said of this one.
-        yield from (translatable(one) for one in says if one != f"{run.task}_says")
-        prompt = next(iter(run.prompts.values()), lacking)
-        yield translatable("paper_items", n=len(run.items), prompt=prompt)
-        yield translatable(f"paper_over_{'items' if main.per_item else 'answers'}")
+        about = f"{run.task}_method"  # which somebody else's task may lack
+        yield from [translatable(about)] * (about in labels())
+        yield from dict.fromkeys(map(_scored_with, page.judged))
+        yield translatable("paper_items", n=len(run.items))
+        yield indent(next(iter(run.prompts.values()), lacking), "    ")
+        over = "share" if main.share else "items" if main.per_item else "answers"
+        yield translatable(f"paper_over_{over}")
         yield from [translatable("paper_strata")] * run.strata
+        lost = "0" if main in page.task.unusable_is_0 else "left_out"
+        yield translatable(f"paper_unscored_{lost}")
         for run in page.runs:
             own = run.metrics["source"]
             yield translatable("{names}: {facts}.", names=own, facts=_run(run))
@@ -170,22 +177,40 @@ def _methods(found: Findings, places: Sequence[str]) -> Iterator[str]:
 
 
 def _run(run: RunResult) -> list[str]:
-    """Who wrote, when, how it was drawn, and what became of the answers."""
+    """Who wrote, when, how it was drawn, and what became of the answers: as they ended, and as they were scored."""
     known: dict[str, Any] = {**(run.loaded.get("decoder") or {}), **run.settings}
-    started = read_json(run.folder / "config.json")["environment"]["started"]
-    lacking, form = translatable("not recorded"), "{n:,} {status}"
+    environment = read_json(run.folder / "config.json")["environment"]
+    lacking, who = translatable("not recorded"), translatable("paper_from_file")
     drawn = [f"{name} {known[name]}" for name in _DRAWN if known.get(name) is not None]
-    fates = [
-        translatable(form, n=n, status=translatable(state))
-        for state, n in run.states.items()
+    if model := known.get("model"):
+        at, settings = run.written_at or lacking, drawn or lacking
+        who = translatable("paper_model", model=model, at=at, settings=settings)
+    fates = translatable(
+        "paper_fates",
+        version=environment["packages"].get("sozo", ""),
+        date=environment["started"][:10],
+        n=len(run.scored),
+        fates=_counts(run.states),
+        scored=_counts(Counter(answer.reason or "ok" for answer in run.scored)),
+    )
+    return [who, fates]
+
+
+def _counts(counts: Mapping[str, int]) -> list[str]:
+    return [
+        translatable("{n:,} {status}", n=n, status=translatable(state))
+        for state, n in counts.items()
         if n
     ]
-    model, at = known.get("model") or lacking, run.written_at or lacking
-    return [
-        translatable("paper_model", model=model, at=at, date=started[:10]),
-        translatable("paper_drawn", settings=drawn or lacking),
-        translatable("paper_fates", n=sum(run.states.values()), fates=fates),
-    ]
+
+
+def _scored_with(run: RunResult) -> str:
+    """The encoder and all else that scores depend on, as it was loaded; a judge has a line of its own."""
+    known = dict[str, Any]()
+    for name, value in {**run.loaded.get("scorer", {}), **run.asked}.items():
+        known |= value if isinstance(value, dict) else {name: value}
+    facts = [f"{name} {value}" for name, value in known.items() if value]
+    return translatable("paper_scored_with", facts=facts or DASH)
 
 
 def _judge(run: RunResult) -> list[str]:

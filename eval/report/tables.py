@@ -81,13 +81,15 @@ class TaskOnPage:
     @property
     def scope(self) -> str:
         """What its tables' numbers must not be read without, with its name and who scored."""
-        scorers = {run.scorer for run in self.runs}
-        by = [
-            translatable("by {scorer}", scorer=name)
-            for name in scorers
-            if name and len(scorers) == 1
+        scorers = {tuple(run.scored_by[:1]) for run in self.runs}
+        by = [text for own in scorers for _, text in own if len(scorers) == 1]
+        said = [
+            translatable("of each model {caveat}", caveat=one)
+            if self.runs[1:] and "of" in getattr(one, "values", ())
+            else one
+            for one in dict.fromkeys((*self.caveats, *by))
         ]
-        return task_label(self.task.name, list(dict.fromkeys((*self.caveats, *by))))
+        return task_label(self.task.name, said)
 
     def row(self, method: Method, cells: Sequence[Cell], base: str = "") -> TableRow:
         """A method's line."""
@@ -155,15 +157,8 @@ class TaskOnPage:
         marked = any(
             cell.change and cell.change.mark for row in rows for cell in row.cells
         )
-        return without_empty(
-            Table(
-                name,
-                headings,
-                rows,
-                (*notes, *["arrow_note"] * marked),
-                scope=self.scope,
-            )
-        )
+        notes = (*notes, *["arrow_note", "points_note"] * marked)
+        return without_empty(Table(name, headings, rows, notes, scope=self.scope))
 
     def titled(self, form: str) -> str:
         """A table's title that begins with the task's name."""

@@ -12,7 +12,6 @@ class PbigRunResult(RunResult):
     """Ideas with their scores."""
 
     same = ("patents_sha256", "language", "embedding_model", "embedding_revision")
-    counts_answers = True
     wrong_form = ("no_json", "not_four_fields", "blank_field")
 
     @property
@@ -24,7 +23,11 @@ class PbigRunResult(RunResult):
 
     def other_items(self) -> tuple[str, ...]:
         return (
-            (translatable("{n} trial technologies", n=self.metrics["num_items"]),)
+            (
+                translatable(
+                    "{n} trial technologies by sozo", n=self.metrics["num_items"]
+                ),
+            )
             if self.trial
             else ()
         )

@@ -28,7 +28,7 @@ class SipenRunResult(RunResult):
 
     def other_items(self) -> tuple[str, ...]:
         return (
-            (translatable("{n} trial items", n=self.metrics["num_items"]),)
+            (translatable("{n} trial items by sozo", n=self.metrics["num_items"]),)
             if is_trial(self.settings)
             else ()
         )

@@ -26,7 +26,7 @@ class JcqRunResult(RunResult):
     """Answers to JCQ with their judgements."""
 
     same = ("questions_sha256", "verdicts")
-    counts_answers = strata = True
+    strata = True
     papers = ("gpt-4o-2024-08-06",)
 
     @property
@@ -38,7 +38,11 @@ class JcqRunResult(RunResult):
         if self.benchmark:
             return ()
         trial = self.settings["questions_sha256"] == content_hash(trial_questions())
-        form = "{n} trial questions" if trial else "{n} questions that are not JCQ's"
+        form = (
+            "{n} trial questions by sozo and not of JCQ"
+            if trial
+            else "{n} questions that are not JCQ's"
+        )
         return (translatable(form, n=self.metrics["num_items"]),)
 
     @cached_property
@@ -51,7 +55,7 @@ class JcqRunResult(RunResult):
         n = self.metrics.get("statuses", {}).get(Status.IN_PROSE, 0)
         of = self.metrics.get("with_prose", {}).get("n", 0)
         if of >= _FEWEST_REPLIES and n > MOST_CUT * of:
-            form = "{n} of {of} verdicts in prose, in no mean"
+            form = "{n} of {of} verdicts in prose and left out"
             caveats.append(translatable(form, n=n, of=of))
         return tuple(caveats)
 

@@ -28,9 +28,9 @@ PLANTED = {
     "how answers were drawn": "the best of 4 answers by jcq/mean",
     "who replied to the generator": "judged by the model that wrote",
     "who replied to the judge": "judged by several: 20 judge-a, 15 other",
-    "the verdicts": "9 of 30 verdicts in prose, in no mean",
+    "the verdicts": "9 of 30 verdicts in prose and left out",
 }
-SHARED = {"the questions": "35 trial questions"}
+SHARED = {"the questions": "35 trial questions by sozo and not of JCQ"}
 
 
 @pytest.fixture(scope="module")

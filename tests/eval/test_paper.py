@@ -145,22 +145,22 @@ def test_methods_say_what_is_recorded_and_what_is_not(paper):
     english, japanese = text.split("\n\n\n")
     for said in (
         "できるだけ互いに異なる意味や用途を持つ単語を10個考え",
-        "a: model gpt-x, written by not recorded, begun on 20",
-        "drawn by: temperature 0.0, max_new_tokens 99, 35 answers: 35 complete",
-        "b: model not recorded",
-        "30 answers: 28 complete, 2 in the wrong form",
+        "a: answers by the model gpt-x, server or weights not recorded, settings temperature 0.0, max_new",
+        "35 answers; as they ended: 35 complete; as they were scored: 35 scored.",
+        "as they ended: 28 complete, 2 in the wrong form; as they were scored: 2 in the wrong form, 28 scored.",
+        "embedding_model ja-ginza, embedding_revision ",
         "its check by planted answers: passed twice as long; failed off topic; undecided no text",
-        "Judge judge-b: prompt jcq-v1, temperature 0.0, no check of this judge, ",
+        "Judge judge-b: prompt jcq-v1, temperature 0.0, not tried on planted answers, ",
         ", agreement with people over 11 models: Pearson's r = 0.50.",
-        "no agreement with people is recorded",
+        "its agreement with people not recorded here",
         "The 6 differences that have an interval share 5%",
         "Kinds of items are fixed",
         "Paid for the judge: not recorded.",
     ):
         assert said in english, said
-    plain = re.sub(r"gpt-x|max_new_tokens|temperature|jcq-v1", "", japanese)
+    plain = re.sub(r"gpt-x|max_new_tokens|temperature|jcq-v1|https:\S+|verdicts|noun_checker", "", japanese)
     assert not re.search(r"[a-z]{6,} [a-z]{4,}", plain)
-    assert "この評価モデルの検証はない" in japanese
+    assert "仕掛けた回答による検証なし" in japanese
 
 
 def test_the_folder_is_written_again_and_no_other_is(paper, tmp_path):

@@ -195,7 +195,7 @@ def reported(folder):
     return [*first_screen(found).notes], {row.caveats for row in found.rows}
 
 
-NEVER = "its judge was never checked (sozo judge)"
+NEVER = "its judge was not tried on planted answers"
 
 
 def test_a_report_says_that_its_judge_was_never_checked(tmp_path):
@@ -204,7 +204,10 @@ def test_a_report_says_that_its_judge_was_never_checked(tmp_path):
     assert all(NEVER in caveats for caveats in beside)
     key = judge_key(run.settings)
     write_json(tmp_path / "eval" / CHECK, {key: {"failed": []}})
-    assert reported(tmp_path) == (notes, {("35 trial questions",)})
+    assert reported(tmp_path) == (
+        notes,
+        {("35 trial questions by sozo and not of JCQ",)},
+    )
     other = key.replace('"jcq-v1"', '"jcq-v1-guarded-2"')
     write_json(tmp_path / "eval" / CHECK, {other: {"failed": []}})
     assert reported(tmp_path) == (notes, beside)
@@ -233,7 +236,7 @@ def test_a_judge_that_wrote_the_answers_is_said(tmp_path):
     judged(tmp_path, "judge-a")
     judged(tmp_path, "m")
     _, beside = reported(tmp_path)
-    common = ("35 trial questions", NEVER)
+    common = ("35 trial questions by sozo and not of JCQ", NEVER)
     itself = "judged by the model that wrote"
     assert beside == {(*common, itself), common, (*common, f"judge-a: {itself}")}
 

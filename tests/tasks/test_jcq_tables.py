@@ -51,10 +51,10 @@ def test_a_model_by_criterion_and_by_task(a, b):
         [3, 7 / 3, 5 / 3, 5 / 3, 26 / 12]
     )
     # B's first question counts once, with the mean of its two scored answers, and its second not at all.
-    assert cells(ALL, b) == [(4.0, 3, 5)] * 5
+    assert cells(ALL, b) == [(4.0, 2, 3)] * 5
     assert b.by_item(measure_of(ALL, MEAN)) == {"1": 3.0, "2": None, "3": 5.0}
     means = [cells(task, run)[-1] for run in (a, b) for task in (USES, STORIES)]
-    assert means == [(2.75, 2, 2), (1.0, 1, 1), (3.0, 2, 4), (5.0, 1, 1)]
+    assert means == [(2.75, 2, 2), (1.0, 1, 1), (3.0, 1, 2), (5.0, 1, 1)]
     assert cells("situation", b)[-1] == (None, 0, 0)
 
 
@@ -92,7 +92,7 @@ def test_means_of_fewer_than_ten_questions_have_no_interval(tmp_path, count, end
 
 
 def test_nothing_scored_is_no_mean(tmp_path):
-    assert cells(ALL, run_of(tmp_path, [None], [None])) == [(None, 0, 2)] * 5
+    assert cells(ALL, run_of(tmp_path, [None], [None])) == [(None, 0, 3)] * 5
 
 
 @settings(max_examples=20, deadline=None)

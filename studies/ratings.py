@@ -272,7 +272,10 @@ def read_rows(
     else:
         cells = read_sheet(path).answers().cells
         if twice := [*cells.columns[cells.columns.duplicated()]]:
-            name = twice[0] or "nothing (one row of headings, as 田中_独創性)"
+            name = (
+                twice[0]
+                or "'' (merged cells? give one row of headings, as 田中_独創性)"
+            )
             raise UserError(
                 f"{path}: two columns are called {name}; leave one out, or call it otherwise"
             )

@@ -48,7 +48,8 @@ def test_jsonl_and_csv_say_the_same(tmp_path):
 def test_a_wide_sheet_has_a_column_for_each_rater_and_criterion(tmp_path):
     sheet = tmp_path / "lab.csv"
     sheet.write_text(
-        "No.,条件,質問番号,回答,評価者A 流暢性,評価者B_流暢性,面白さ（評価者A）,備考,田中 独創性,田中 有用性,田中コメント,GPT-4o（自動）_独創性\n"
+        "No.,条件,質問番号,回答,評価者A 流暢性,評価者B_流暢性,面白さ（評価者A）,備考,"
+        "田中 独創性,田中 有用性,田中コメント,GPT-4o（自動）_独創性\n"
         "1,m,q1,海,4,3,2,良い,3,1,好き,2\n2,n,q1,空,5,,1,,,,,\n",
         "utf-8",
     )

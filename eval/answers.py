@@ -101,7 +101,8 @@ def table_of(path: Path, runs: Sequence[str], for_raters: int = 0) -> Iterator[s
         return
     drawn, key = write_for_raters(path, models, for_raters)
     copies = "give each rater a copy called after the rater"
-    yield f"{path} ({drawn} answers; {copies}), {key} (whose they are)"
+    yield f"{path} ({drawn} of {for_raters} answers: every model's to the questions that all of them have; {copies})"
+    yield f"{key} (whose they are: do not send it; --key of sozo agreement)"
 
 
 def write_for_raters(

@@ -25,15 +25,10 @@ class PageRun:
     folder: Path
     page: str  # the page in Markdown
     files: tuple[str, ...]  # names of what the folder holds, for people
-    finished_before: (
-        bool  # whether nothing was computed, since an earlier call had finished
-    )
 
 
 def print_page(run: PageRun) -> None:
     """A finished comparison: its page, and where its files are."""
-    if run.finished_before:
-        print_lines([f"{run.folder}: finished before; nothing was computed again"])
     print_lines([run.page, *(str(run.folder / name) for name in run.files)])
 
 
@@ -48,14 +43,6 @@ class PageFolder(RunFolder):
         self.page = f"{name}.md"
         self.files = list[str]()
 
-    def finished(self) -> PageRun | None:
-        """What an earlier call has written; None where it did not finish, or the folder has lost a file."""
-        files = tuple((self.metrics() or {}).get("files", ()))
-        if not files or not all((self.path / name).is_file() for name in files):
-            return None
-        page = (self.path / self.page).read_text("utf-8")
-        return PageRun(self.path, page, files, True)
-
     def add(self, name: str, content: bytes | dict[str, Any]) -> None:
         """Write one more file, bytes as they are and numbers as JSON."""
         if isinstance(content, dict):
@@ -68,18 +55,26 @@ class PageFolder(RunFolder):
         """Write the page and the result."""
         self.add(self.page, page.encode())
         self.finish({**metrics, "files": self.files})
-        return PageRun(self.path, page, tuple(self.files), False)
+        return PageRun(self.path, page, tuple(self.files))
 
 
 def page_table(rows: Sequence[PageRow]) -> str:
-    """Rows as a table in Markdown; nothing without rows.
+    """Rows as a table in Markdown, of the columns in which something stands; nothing without rows.
 
-    >>> print(page_table([{"Model": "a|b", "Answers": 1200}]), end="")
+    >>> print(page_table([{"Model": "a|b", "Of": None}, {"Model": "c", "Answers": 1200}]), end="")
     | Model | Answers |
     |-------|---------|
-    | a\\|b  | 1,200   |
+    | a\\|b  | –       |
+    | c     | 1,200   |
     """
-    return markdown(tabulate("", rows)) if rows else ""
+    headings = dict.fromkeys(
+        heading
+        for row in rows
+        for heading, content in row.items()
+        if content not in (None, "")
+    )
+    filled = [{heading: row.get(heading) for heading in headings} for row in rows]
+    return markdown(tabulate("", filled)) if rows else ""
 
 
 def standalone(chart: str) -> bytes:

@@ -29,14 +29,14 @@ from sozo.tasks.run_result import RunResult
 UNIT = ["system", "item", "answer"]  # what is rated
 # By which headings a column goes in people's files, the first that is there.
 HEADINGS = {
-    "system": ("system", "model", "モデル", "システム"),
-    "item": ("item", "question", "質問", "問題", "設問", "課題", "問い"),
-    "answer": ("answer", "id", "番号", "回答番号", "no"),
-    "criterion": ("criterion", "評価項目", "観点", "評価軸", "基準"),
-    "rater": ("rater", "評価者", "採点者"),
-    "score": ("score", "点数", "得点", "スコア", "評点", "評価"),
-    "domain": ("domain", "分野"),
-    "text": ("text", "回答", "回答文", "本文"),
+    "system": "system model モデル モデル名 システム システム名 条件 群",
+    "item": "item question 質問番号 質問id 問題番号 設問番号 質問 問題 設問 課題 問い",
+    "answer": "answer id 番号 回答番号 no",
+    "criterion": "criterion 評価項目 観点 評価軸 基準",
+    "rater": "rater 評価者 採点者",
+    "score": "score 点数 得点 スコア 評点 評価",
+    "domain": "domain 分野",
+    "text": "text 回答 回答文 本文",
 }
 COLUMNS = (*HEADINGS, "where")
 Judges = Mapping[str, Mapping[str, Any]]  # the settings of those raters that are judges
@@ -57,7 +57,11 @@ def read_ratings(
     every score on that one's scale; without, a finite number. An empty cell was not rated. `key` says what the
     blind answers of `sozo answers --for-raters` are.
     """
-    table = _table(paths[0], [row for path in paths for row in _scores(path, rubric)])
+    not_read = dict[str, None]()
+    scores = [row for path in paths for row in _scores(path, rubric, not_read)]
+    table = _table(paths[0], scores)
+    if not_read:
+        table.attrs["left_out"] = [escaped(f"Not read: {', '.join(not_read)}.")]
     if key is not None:
         blind = pd.DataFrame([row for _, row in read_rows(key, ("answer", "id"))])
         known = blind.set_index("answer")[["system", "item", "id"]]
@@ -72,7 +76,7 @@ def read_ratings(
 def _table(path: Path, scores: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     if not scores:
         raise UserError(
-            f"{path}: holds no ratings; give the columns item, criterion, rater, score"
+            f"{path}: holds no ratings; fill in scores, or give the columns item, criterion, rater, score"
         )
     texts = dict.fromkeys({*COLUMNS} - {"score"}, "")
     table = pd.DataFrame(scores, columns=COLUMNS, dtype=object).fillna(texts)
@@ -85,8 +89,11 @@ def _once(table: pd.DataFrame) -> pd.DataFrame:
     first = table.groupby(rating)["where"].transform("first")
     for at in table.index[table.duplicated(rating)]:
         row = table.loc[at]
+        remedy = "keep one"
+        if not (row["item"] and row.system):
+            remedy = "no columns say both question (質問 or item) and system (モデル or system): add them, or keep one"
         raise UserError(
-            f"{row['where']}: the rater {row['rater']!r} rated this already ({first[at]}); keep one"
+            f"{row['where']}: the rater {row.rater!r} rated this already ({first[at]}); {remedy}"
         )
     return table
 
@@ -138,9 +145,10 @@ def read_places(
         raise UserError(
             f"{row.where}: the answer {row.answer} of {row.system} has another text than before; give the same answers"
         )
-    left_out = list[str]()
+    left_out = people.attrs.get("left_out", [])
     if files:
-        people, left_out = about_runs(people, judged)
+        people, others = about_runs(people, judged)
+        left_out += others
     table = _once(pd.concat([people, judged], ignore_index=True))
     table.attrs |= {"task": task, "left_out": left_out}
     return table, judges
@@ -231,7 +239,9 @@ def about_runs(
         own = by_name.get((row.system, row.item), ())
         own = [unit for unit in own if row.answer in ("", unit.answer)]
         if row.system not in systems:
-            left[f"no run of the model {row.system}"] += 1
+            left[
+                f"no run of the model {row.system or 'that is not named (blind answers need --key)'}"
+            ] += 1
         elif row.criterion not in names:
             left[f"no criterion {row.criterion}"] += 1
         elif len(own) != 1:
@@ -262,8 +272,12 @@ def read_rows(
     else:
         cells = read_sheet(path).answers().cells
         if twice := [*cells.columns[cells.columns.duplicated()]]:
+            name = (
+                twice[0]
+                or "'' (merged cells? give one row of headings, as 田中_独創性)"
+            )
             raise UserError(
-                f"{path}: two columns are called {twice[0]}; leave one out, or call it otherwise"
+                f"{path}: two columns are called {name}; leave one out, or call it otherwise"
             )
         rows = (
             (f"{path}, row {number}", row)
@@ -278,14 +292,20 @@ def read_rows(
         yield where, row
 
 
-def _scores(path: Path, rubric: RatingRubric | None) -> Iterator[dict[str, Any]]:
+def _scores(
+    path: Path, rubric: RatingRubric | None, not_read: dict[str, None]
+) -> Iterator[dict[str, Any]]:
+    """A file's scores; columns that say nothing of them become `not_read`."""
     if not (rows := [*read_rows(path)]):
         return
     headings = dict.fromkeys(heading for _, row in rows for heading in row)
     column = {}
     for name, known in HEADINGS.items():
         found = [
-            heading for own in known for heading in headings if plain(heading) == own
+            heading
+            for own in known.split()
+            for heading in headings
+            if plain(heading) == own
         ]
         if found:
             column[name] = found[0]
@@ -294,10 +314,11 @@ def _scores(path: Path, rubric: RatingRubric | None) -> Iterator[dict[str, Any]]
         raise UserError(
             f"{path}: no column says what was rated; call it item (問題) or answer (番号); there are {there}"
         )
+    others = [name for name in headings if name not in column.values()]
     rated = {column.get("score", ""): ("", "")}
     if "score" not in column:
-        others = [name for name in headings if name not in column.values()]
-        rated = _rated_columns(path, others, rubric, column)
+        rated = _rated_columns(path, others, rows, rubric, column)
+    not_read |= dict.fromkeys(name for name in others if name not in rated)
     for where, row in rows:
         facts = {
             name: re.sub(r"^(\d+)\.0+$", r"\1", str(row[heading]).strip())
@@ -313,7 +334,7 @@ def _scores(path: Path, rubric: RatingRubric | None) -> Iterator[dict[str, Any]]
                     f"{where}: the column {column.get('rater', 'rater')} is missing or empty; fill it in"
                 )
             by = criterion or facts.get("criterion") or "score"
-            name, score = _score(where, by, row[heading], rubric)
+            name, score = _score(f"{where}, column {heading}", by, row[heading], rubric)
             own = {"rater": who, "criterion": name, "score": score, "where": where}
             yield {**facts, **own}
 
@@ -321,21 +342,28 @@ def _scores(path: Path, rubric: RatingRubric | None) -> Iterator[dict[str, Any]]
 def _rated_columns(
     path: Path,
     headings: Sequence[str],
+    rows: Sequence[tuple[str, Mapping[str, Any]]],
     rubric: RatingRubric | None,
     column: Mapping[str, str],
 ) -> dict[str, tuple[str, str]]:
-    """Heading -> rater and criterion that it names; without a name of a rater the column or the file has it."""
+    """Heading -> rater and criterion that it names; without a name of a rater the column or the file has it.
+
+    What only names a rater has a criterion of its own where a cell is a number: else it is a comment.
+    """
     known = sorted(rubric.by_name if rubric else criteria(), key=len, reverse=True)
     rated: dict[str, tuple[str, str]] = {}
     for heading in headings:
         text = nfkc(heading)
         if by := next((n for n in known if nfkc(n) in text.casefold()), ""):
             rest = re.sub(re.escape(nfkc(by)), "", text, count=1, flags=re.IGNORECASE)
-            rated[heading] = rest.strip(_BETWEEN), nfkc(by)
+            who = rest.strip(_BETWEEN)
+            # A bracket within a name is not between it and the criterion.
+            rated[heading] = who + ")" * (who.count("(") - who.count(")")), nfkc(by)
     raters = "|".join([*(re.escape(who) for who, _ in rated.values() if who), _RATER])
     for heading in [name for name in headings if name not in rated]:
-        text = nfkc(heading)
-        if who := re.search(raters, text, re.IGNORECASE):
+        text, numbers = nfkc(heading), [_number(row.get(heading)) for _, row in rows]
+        who = re.search(raters, text, re.IGNORECASE)
+        if who and not all(map(math.isnan, numbers)):
             rated[heading] = who[0], text.replace(who[0], "").strip(_BETWEEN)
     if not rated:
         there = ", ".join(headings)
@@ -358,14 +386,18 @@ def criteria() -> dict[str, str]:
     }
 
 
+def _number(value: Any) -> float:
+    try:
+        return float(nfkc(str(value)))
+    except ValueError:
+        return math.nan
+
+
 def _score(
     where: str, name: str, value: Any, rubric: RatingRubric | None
 ) -> tuple[str, float]:
     """The criterion of that name, and a score by it."""
-    try:
-        score = float(nfkc(str(value)))
-    except ValueError:
-        score = math.nan
+    score = _number(value)
     if rubric is None:
         if not math.isfinite(score):
             raise UserError(f"{where}: the score {quoted(value)} is no number")
@@ -382,6 +414,14 @@ def _score(
             f"{where}: the score {quoted(value)} of {criterion.name} is no whole number from {scores}"
         )
     return criterion.name, score
+
+
+def said_of(table: pd.DataFrame, judges: Judges) -> list[str]:
+    """Who rated, and what of the files was not read or left out, in lines."""
+    people = [name for name in table.rater.unique() if name not in judges]
+    who = f"{table.score.count():,} ratings; people: {', '.join(people) or 'none'}; judges: {', '.join(judges) or 'none'}"
+    name = " (a judge's name begins with judge or 評価モデル)."
+    return [escaped(who) + name, *table.attrs.get("left_out", ())]
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -68,10 +68,6 @@ def load_rubric(source: str | Path) -> RatingRubric:
         ) from error
     if isinstance(content, dict):
         content["name"] = content.get("name") or path.stem
-        rows = content.get("criteria")
-        for row in rows if isinstance(rows, list) else ():
-            if isinstance(row, dict) and not row.get("title"):
-                row["title"] = row.get("name")
     try:
         return TypeAdapter(RatingRubric).validate_python(content)
     except ValidationError as error:

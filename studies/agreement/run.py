@@ -21,7 +21,7 @@ from sozo.studies.correlate.people import with_people
 from sozo.studies.pages import PageFolder, PageRow, PageRun, page_table
 from sozo.studies.rater_agreement import LEVELS, krippendorff_alpha
 from sozo.studies.rating.rated import rated_parts
-from sozo.studies.ratings import UNIT, Judges, is_file, read_places, records
+from sozo.studies.ratings import UNIT, Judges, is_file, read_places, records, said_of
 from sozo.studies.rubric import RatingRubric, load_rubric
 
 VALUES = "agreement.json"
@@ -32,17 +32,19 @@ _PAIR = ["spearman", "exact", "difference", "apart"]
 ALPHA = Measure("alpha", 2)
 _ABOUT = """\
 - *Alpha* is Krippendorff's ({level}): 1 is full agreement, 0 what scores dealt at random have, below 0 systematic
-disagreement; from 0.8 on he takes data for reliable, from 0.667 on for tentative conclusions. Cite it for how reliable
-ratings are. Its interval (95%, a jackknife over answers, from 10 on) is for these raters and other answers.
+disagreement. Krippendorff calls data reliable from 0.8 on, and enough for tentative conclusions from 0.667 on. Cite it for
+how reliable ratings are. Its interval (95%, a jackknife over answers, from 10 on) is for these raters and other answers.
 - *ICC* is ICC(2,1), the absolute agreement of single scores on a scale of equal steps, over the answers that all rated.
-Cite it where scores are averaged.
+Cite it where one rater's scores are used. ICC(2,k) is that of the k raters' mean: cite it where scores are averaged.
 - *Spearman* says whether two raters rank answers alike, however strict each is; of several it is the mean over pairs.
 Cite it for a judge of whom only the order counts.
+- *Equal scores* is how often two raters give an answer the same score.
+- *Second less first* is the mean score of the second rater less that of the first, on the answers that both scored. Between
+two wordings of one judge it means something only beside *Asked again*, by how far a wording's mean moved when it was asked
+again.
 
-*Second - first* is the difference of two means on the answers that both scored; between two wordings of one judge it
-means something only beside *Asked again*, by how far a wording's mean moved when it was asked again. Of people alpha
-needs {least} answers, and so do two of them. agreement.json has all four levels. Raters that agree can all be wrong.
-People beside a judge, and a judge that was asked again, count with their means.
+With fewer than {least} answers that two people rated there is no alpha (`--least`). People beside a judge, and a judge that
+was asked again, count with their means. agreement.json has all four levels. Raters that agree can all be wrong.
 """
 
 
@@ -62,7 +64,7 @@ def agree_raters(
     """
     scale = load_rubric(rubric) if rubric else None
     ratings, judges = read_places(places, task, rubric=scale, key=key, judgings=True)
-    left_out, for_paper = ratings.attrs.get("left_out"), with_people(ratings, judges)
+    said, for_paper = said_of(ratings, judges), with_people(ratings, judges)
     ratings = ratings.dropna(subset="score")
     if judges:  # kinds of items are no domains
         ratings = ratings.assign(domain="")
@@ -73,19 +75,14 @@ def agree_raters(
     facts = {"level": level, "least": least}
     settings = {"judges": judges, "rubric": scale and asdict(scale), **facts}
     folder = PageFolder(output, settings, "agreement", ratings.to_csv())
-    if finished := folder.finished():
-        return finished
     folder.start({}, {})
     found, most = compared(ratings, judges, scale, least), apart(ratings)
     values = {"scores": len(ratings), "cells": found, "compared": for_paper}
     folder.add(VALUES, facts | values | {"apart": records(most)})
-    parts = [
-        "# How far raters agree\n",
-        bullets(left_out or ()),
-        _ABOUT.format(**facts),
-    ]
-    parts += [*_sets(found, level), "## Where raters differ most\n"]
+    parts = ["# How far raters agree\n", bullets(said), *_sets(found, level)]
+    parts.append("## Where raters differ most\n")
     parts.append(bullets(_read(row, ratings) for row in most.head(_READ).itertuples()))
+    parts += ["## What the numbers are\n", _ABOUT.format(**facts)]
     parts += rated_parts([Path(one) for one in places if is_file(one)], key, folder)
     return folder.publish("\n".join(parts), facts | {"cells": len(found)})
 
@@ -109,13 +106,12 @@ def _sets(found: Sequence[Mapping[str, Any]], level: str) -> Iterator[str]:
             "Alpha": alpha,
             "ICC": single,
             "Spearman": Cell(pairs["spearman"], ALPHA),
-            "Same score": Cell(pairs["exact"], SHARE),
+            "Equal scores": Cell(pairs["exact"], SHARE),
             "Answers": known["units"],
-            "Scores": known["scores"],
-            "Why not": known["reason"] or "",
+            "No interval of alpha": known["reason"],
         }
         if two:
-            shown["Second - first"] = Cell(pairs["difference"], ALPHA, DIFFERENCE)
+            shown["Second less first"] = Cell(pairs["difference"], ALPHA, DIFFERENCE)
         if what == AGAIN:
             again[criterion] = max(pairs["apart"] or 0, again.get(criterion, 0))
         if what == WORDINGS:
@@ -123,7 +119,10 @@ def _sets(found: Sequence[Mapping[str, Any]], level: str) -> Iterator[str]:
         if what.startswith(PEOPLE):
             who = " and ".join(between) if what != PEOPLE else f"{len(between)} people"
             name = f"{criterion} {row['domain']}".strip()
-            cited = f", ICC(2,1) = {single.line}" if single.value is not None else ""
+            cited, r, k = "", single.value or 0, len(between)
+            if r > 0:  # the mean's by Spearman and Brown's formula
+                mean = Cell(k * r / (1 + (k - 1) * r), ALPHA).text
+                cited = f", ICC(2,1) = {single.line} and ICC(2,{k}) = {mean} ({row['icc']['n']} answers that all rated)"
             quoted.append(
                 f"{plain(f'{name}: {who}')}, {known['units']} answers, alpha ({level}) = {alpha.line}{cited}."
             )
@@ -131,9 +130,7 @@ def _sets(found: Sequence[Mapping[str, Any]], level: str) -> Iterator[str]:
         tables.setdefault(title, []).append(shown)
     yield "To cite:\n\n" + bullets(quoted) if quoted else ""
     for title, rows in tables.items():
-        every = dict.fromkeys(heading for row in rows for heading in row)
-        filled = [{heading: row.get(heading) for heading in every} for row in rows]
-        yield from (f"## {plain(title[:1].upper() + title[1:])}\n", page_table(filled))
+        yield from (f"## {plain(title[:1].upper() + title[1:])}\n", page_table(rows))
 
 
 def _read(answer: Any, ratings: pd.DataFrame) -> str:

@@ -12,12 +12,18 @@ from sozo.data.markdown import plain
 from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.table import Cell
 from sozo.studies.correlate.across import ALL_TASKS, Cells, completed
-from sozo.studies.correlation import ANSWERS, OVER, WITHIN, by_systems, pearson
+from sozo.studies.correlation import (
+    ANSWERS,
+    OVER,
+    WITHIN,
+    Correlation,
+    by_systems,
+    pearson,
+)
 from sozo.studies.ratings import UNIT, Judges, records
 
 PEOPLE, MEAN = "people", "mean"
 DRAWS, SEED = 1000, 0  # of Figure 1
-HIGH = 0.5  # a correlation that invites to trust a judge
 
 
 def scores_of(ratings: pd.DataFrame) -> pd.DataFrame:
@@ -60,6 +66,10 @@ def compare(
         ways = by_systems(*sides, systems, items)
         if not any(1 < of.nunique() < len(common) for of in (systems, items)):
             ways[ANSWERS] = pearson(*sides, unit="answers")
+        if not any(systems):
+            reason = "no column says which system"
+            unknown = Correlation(None, None, None, None, len(rated), reason)
+            ways |= dict.fromkeys((OVER, WITHIN), unknown)
         cell = {"task": kind, "criterion": criterion, **asdict(ways.pop(ANSWERS))}
         cell |= {name: asdict(way) for name, way in ways.items()}
         cells.append(cell | {"of": len(rated)})
@@ -83,29 +93,26 @@ def with_people(table: pd.DataFrame, judges: Judges) -> list[dict[str, Any]]:
 
 
 def verdicts(cells: Cells) -> Iterable[str]:
-    """Where two raters agree on systems, over all kinds of items, and are not shown to agree on the answers of one."""
+    """To cite: whether two raters are shown to agree on the answers of one system, over all kinds of items."""
     for cell in cells:
         over, within = cell[OVER], cell[WITHIN]
-        high = max((cell, over), key=lambda way: way["r"] or -1)
-        if (
-            cell["task"] != ALL_TASKS
-            or (high["r"] or 0) < HIGH
-            or within["r"] is None
-            or (within["low"] or 0) > 0
-            or within["r"] >= high["r"]
-        ):
+        if cell["task"] != ALL_TASKS or within["r"] is None:
             continue
-        name = plain(f"{cell['task']}, {cell['criterion']}")
-        yield (
-            f"{name}: r is {shown(high).text} {OVER if high is over else ANSWERS} and {shown(within).line} within systems. "
-            "They agree on which system is better; that they agree on which of one system's answers is better is not shown. "
-            "Cite the second number where single answers are judged."
-        )
+        shows = "which does not show that they agree on which of one system's answers is better"
+        if within["low"] is None:
+            shows = f"of which nothing is known: {within['reason']}"
+        elif within["low"] > 0:
+            shows = "so to some degree they agree on which of one system's answers is better"
+        text = f"{plain(cell['criterion'])}: r is {shown(within).line} within systems ({within['n']} answers), {shows}."
+        if over["r"]:
+            text += f" It is {shown(over).line} over systems, which says only how far they order systems alike."
+        yield text
 
 
 def shown(way: Mapping[str, Any]) -> Cell:
-    """An r with its interval."""
-    return Cell(Estimate(way["r"], way["low"], way["high"]), Measure("r", 3))
+    """An r with its interval, or why there is none."""
+    r = Estimate(way["r"], way["low"], way["high"])
+    return Cell(r, Measure("r", 3), why=way["reason"] or "")
 
 
 def by_item(scores: pd.DataFrame) -> pd.Series:

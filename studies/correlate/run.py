@@ -1,6 +1,5 @@
 """What `sozo correlate` does and writes: tasks over models (Tables 9 and 10), and raters of the same answers."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -16,7 +15,7 @@ from sozo.eval.report.svg import series, svg
 from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import P_VALUE, n_of
 from sozo.scoring.table import Cell
-from sozo.studies.correlate.across import ENOUGH, across_models, grid_of
+from sozo.studies.correlate.across import ALL_TASKS, ENOUGH, across_models, grid_of
 from sozo.studies.correlate.people import (
     DRAWS,
     PEOPLE,
@@ -30,7 +29,7 @@ from sozo.studies.correlate.people import (
 )
 from sozo.studies.correlation import OVER, WITHIN
 from sozo.studies.pages import PageFolder, PageRow, PageRun, page_table, standalone
-from sozo.studies.ratings import UNIT, read_places, records
+from sozo.studies.ratings import UNIT, read_places, records, said_of
 from sozo.tasks import task_type
 
 VALUES, CURVE = "correlations.json", "curve.svg"
@@ -46,14 +45,14 @@ Intervals are as if models were drawn one by one. Models that were trained from 
 _ABOUT_RATERS = """\
 *Over systems* correlates the systems' means, *over answers* single answers, *within systems* answers less their system's
 mean. A rater can order systems as people do and not see which of one system's answers they prefer: then only the first
-is high. Intervals are for other questions to these systems (Student's over a jackknife of Fisher's z, from five questions
-on); r over answers has that of independent pairs where each answer is of a model or a question of its own. People's score
-is the mean over raters. The paper prints r over answers (Table 8: 105 of them) and over systems (Table 24), and no interval.
+is high. Cite r within systems where single answers are judged. Intervals are for other questions to these systems
+(Student's over a jackknife of Fisher's z, from five questions on). Those of r over answers are of independent pairs where each
+answer is of a model or a question of its own. People's score is the mean over raters. The paper prints r over answers
+(Table 8: 105 of them) and over systems (Table 24), and no interval. *Place* is a system's rank by its mean score.
 """
 _ABOUT_CURVE = f"""\
-Mean r over systems of {DRAWS:,} random subsets of so many questions (of all, one), and the range of the middle 95% of
-them, which narrows to nothing at all of them by construction. The paper does not say how it draws. correlations.json has
-the numbers.
+Mean r over systems of {DRAWS:,} random subsets of so many questions, and the range of the middle 95% of them. Of all questions
+there is one subset, so the range ends there. The paper does not say how it draws. correlations.json has the numbers.
 
 ![The curves]({CURVE})
 """
@@ -72,8 +71,6 @@ def correlate_models(places: Sequence[str], output: Path) -> PageRun:
             "run more: sozo run"
         )
     folder = PageFolder(output, {}, "correlations", repr(pairs))
-    if finished := folder.finished():
-        return finished
     folder.start({}, {})
     return _published(folder, [_ABOUT, _DRAWN], pairs, {})
 
@@ -99,25 +96,20 @@ def correlate_raters(
             f"{places[0]}: has one rater, {who.iloc[0]}; give another one's scores of the same answers"
         )
     folder = PageFolder(output, {"judges": judges}, "correlations", table.to_csv())
-    if finished := folder.finished():
-        return finished
     folder.start({}, {})
     pairs = _of_raters(by_rater, table)
-    people = table.rater[who == PEOPLE] if judges else table.rater
-    lines = [f"{len(people):,} ratings by {people.nunique()} people."]
-    lines += table.attrs.get("left_out") or []
-    values: dict[str, Any] = {"ratings": lines}
+    values: dict[str, Any] = {"ratings": said_of(table, judges)}
     values["places"] = records(places_of(by_rater))
-    parts = [_ABOUT, _ABOUT_RATERS, bullets(lines)]
     means = [
         {k.capitalize(): Cell(v, _SCORE) if k == "mean" else v for k, v in row.items()}
         for row in values["places"]
     ]
-    parts.append(page_table(means))
+    parts = ["## Systems\n", page_table(means)]
     if curves := {pair["second"]: pair["curve"] for pair in pairs if pair["curve"]}:
         folder.add(CURVE, curve_figure(curves, next(iter(by_rater))))
         parts += ["## Figure 1: r over systems by number of questions\n", _ABOUT_CURVE]
         values["curves"] = curves
+    parts += ["## What the numbers are\n", _ABOUT, _ABOUT_RATERS]
     folder.add(FOR_PAPER, {"compared": with_people(table, judges)})
     return _published(folder, parts, pairs, values)
 
@@ -131,7 +123,8 @@ def _published(
     tables = [line for pair in pairs for line in _table(pair)]
     cells = {pair["key"]: pair["cells"] for pair in pairs}
     folder.add(VALUES, {**values, **cells})
-    page = "\n".join(["# Correlations\n", *parts, *tables])
+    said = bullets(values.get("ratings", ()))
+    page = "\n".join(["# Correlations\n", said, *tables, *parts])
     return folder.publish(page, {"pairs": len(pairs)})
 
 
@@ -167,7 +160,8 @@ def _table(pair: Mapping[str, Any]) -> Iterator[str]:
         return
     yield bullets(verdicts(cells) if OVER in cells[0] else ())
     rows = list[PageRow]()
-    for cell in cells:
+    # The sort is stable: first what counts most answers.
+    for cell in sorted(cells, key=lambda cell: cell["task"] != ALL_TASKS):
         row = {"Task": cell["task"] or None, "Criterion": cell["criterion"] or None}
         row |= {
             unit.capitalize(): n_of(cell["n"], cell["of"]),
@@ -177,14 +171,11 @@ def _table(pair: Mapping[str, Any]) -> Iterator[str]:
             "p": Cell(cell["p"], P_VALUE),
             "p (Holm)": Cell(cell["p_holm"], P_VALUE),
         }
-        row["Paper"] = Cell(cell["paper"], _R)
+        row["Paper"] = cell["paper"] and Cell(cell["paper"], _R)
         ways = (way for way in (OVER, WITHIN) if way in cell)
-        rows.append(row | {way.capitalize(): shown(cell[way]) for way in ways})
+        row |= {way.capitalize(): shown(cell[way]) for way in ways}
+        rows.append(row | {"No interval of r": cell["reason"]})
     yield page_table(rows)
-    # Why cells are empty, each once with how many cells it is true of.
-    why = Counter(cell["reason"] for cell in cells if cell["reason"])
-    lines = (f"{text} ({n} of {len(cells)} cells)." for text, n in why.items())
-    yield bullets(map(plain, lines))
 
 
 def curve_figure(

@@ -52,8 +52,6 @@ def judge_experts(
         raise UserError(f"{paths[0]}: holds no predictions; give a line for each")
     how = {"level": level, "least": least}
     folder = PageFolder(output, how, "experts", table.to_csv())
-    if finished := folder.finished():
-        return finished
     folder.start({}, {})
     rows, shown = list[dict[str, Any]](), []
     for (criterion, name), own in table.groupby(["criterion", "condition"], sort=False):
@@ -65,7 +63,12 @@ def judge_experts(
             {
                 "Criterion": criterion,
                 "Prediction": name,
-                **{f"Alpha {way}": _alpha(value) for way, value in both.items()},
+                **{
+                    f"Alpha {way}": Cell(
+                        Estimate(own["alpha"], own["low"], own["high"]), _ALPHA
+                    )
+                    for way, own in both.items()
+                },
                 "Experts": both["within"]["experts"],
                 "n of N": Cell(len(known), of=len(own)),
             }
@@ -132,10 +135,6 @@ def alphas(known: pd.DataFrame, level: str, least: int) -> dict[str, dict[str, A
         "within": dict(zip(names, within, strict=True)),
         "pooled": dict(zip(names, whole, strict=True)),
     }
-
-
-def _alpha(value: Mapping[str, Any]) -> Cell:
-    return Cell(Estimate(value["alpha"], value["low"], value["high"]), _ALPHA)
 
 
 def alpha_figure(rows: Sequence[Mapping[str, Any]]) -> bytes:

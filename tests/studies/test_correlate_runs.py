@@ -159,7 +159,7 @@ def test_table_8_by_hand_in_both_languages(tmp_path):
     found = values["table_8"][0]
     assert (found["r"], found["n"], found["of"]) == (pytest.approx(0.8), 5, 6)
     assert values["ratings"] == [
-        "7 ratings by 2 people.",
+        "18 ratings; people: A, B; judges: j (a judge's name begins with judge or 評価モデル).",
         "Left out: 1 ratings (no run of the model z).",
         "Left out: 1 ratings (no answer 99 of a).",
         "Left out: 1 ratings (no criterion 楽しさ).",
@@ -192,8 +192,8 @@ def test_people_who_score_the_system_agree_with_a_judge_over_answers_and_not_wit
     assert (row["evaluation"], row["models"]) == ("judge j", 4)
     assert row["pearson"] == pytest.approx(over["r"])  # sozo report --paper cites it
     ends = f"[−{-within['low']:.3f}, {within['high']:.3f}]"
-    sentence = f"r is {over['r']:.3f} over systems and {within['r']:.3f} {ends} within"
-    assert f"All, fluency: {sentence} systems." in run.page
+    sentence = f"- fluency: r is {within['r']:.3f} {ends} within systems (60 answers)"
+    assert f"{sentence}, which does not show that they agree" in run.page
 
 
 def test_a_second_judge_in_the_folder_is_another_rater(tmp_path):
@@ -285,6 +285,12 @@ def test_a_sheet_alone_correlates_each_two_people(tmp_path):
     run = correlate_raters([str(tmp_path / "judged.csv")], tmp_path / "judged")
     values = json.loads((run.folder / "correlations.json").read_text("utf-8"))
     assert values["people and 評価モデルB"][0]["r"] == pytest.approx(found["r"])
+    (tmp_path / "unknown.csv").write_text(sheet.replace("モデル,", "手法,"), "utf-8")
+    run = correlate_raters([str(tmp_path / "unknown.csv")], tmp_path / "unknown")
+    values = json.loads((run.folder / "correlations.json").read_text("utf-8"))
+    (found,) = values["people and 評価モデルB"]
+    assert found["within systems"]["reason"] == "no column says which system"
+    assert "Not read: 手法." in run.page
     with refused("correlate: one rater"):
         (tmp_path / "one.csv").write_text("番号,評価者A 独創性\n1,3\n", "utf-8")
         correlate_raters([str(tmp_path / "one.csv")], tmp_path / "x")
@@ -314,8 +320,6 @@ def test_the_command(study, tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     page = (tmp_path / "out" / "correlations.md").read_text("utf-8")
     assert page in done.stdout
-    again = correlate_raters([str(study), str(ratings)], tmp_path / "out")
-    assert (again.finished_before, again.page) == (True, page)
     with refused("correlate: other models in this folder"):
         correlate_models([str(study)], tmp_path / "out")
 

@@ -10,7 +10,7 @@ from sentences import refused
 from sozo.eval.answers import write_for_raters
 from sozo.eval.evaluated import find_evaluated
 from sozo.studies.agreement.run import agree_raters
-from sozo.studies.ratings import UNIT, read_ratings
+from sozo.studies.ratings import UNIT, read_ratings, said_of
 
 ROW = {"model": "m", "item": "q1", "criterion": "流暢性", "rater": "A", "score": 4}
 LONG = [("m", "q1", "fluency", "A", 4.0), ("m", "7", "flexibility", "B", 2.5)]
@@ -48,14 +48,19 @@ def test_jsonl_and_csv_say_the_same(tmp_path):
 def test_a_wide_sheet_has_a_column_for_each_rater_and_criterion(tmp_path):
     sheet = tmp_path / "lab.csv"
     sheet.write_text(
-        "番号,モデル,質問,回答,評価者A 流暢性,評価者B_流暢性,面白さ（評価者A）,備考,田中 独創性,田中 有用性\n"
-        "1,m,q1,海,4,3,2,良い,3,1\n2,n,q1,空,5,,1,,,\n",
+        "No.,条件,質問番号,回答,評価者A 流暢性,評価者B_流暢性,面白さ（評価者A）,備考,"
+        "田中 独創性,田中 有用性,田中コメント,GPT-4o（自動）_独創性\n"
+        "1,m,q1,海,4,3,2,良い,3,1,好き,2\n2,n,q1,空,5,,1,,,,,\n",
         "utf-8",
     )
+    assert said_of(read_ratings([sheet]), {})[1:] == [
+        "Not read: No., 備考, 田中コメント."
+    ]
     assert read(sheet) == [
         ("m", "q1", "fluency", "評価者A", 4),
         ("m", "q1", "fluency", "評価者B", 3),
         ("m", "q1", "originality", "田中", 3),
+        ("m", "q1", "originality", "GPT-4o(自動)", 2),
         ("m", "q1", "面白さ", "評価者A", 2),
         ("m", "q1", "有用性", "田中", 1),  # whom another column names
         ("n", "q1", "fluency", "評価者A", 5),
@@ -148,6 +153,8 @@ def test_a_wrong_line_of_jsonl_is_named(tmp_path, rows, row):
         ("item,流暢性,流暢性\nq,3,4\n", "ratings: two columns of one name"),
         ("item,A 流暢性\nq,3点\n", "ratings: word in a wide sheet"),
         ("item,rater,score\n", "ratings: CSV of headings alone"),
+        ("モデル,A 流暢性\nm,3\nm,4\n", "ratings: nobody says which question"),
+        ("質問,田中,,,\n,独創性,有用性,質,量\n", "ratings: two rows of headings"),
     ],
 )
 def test_a_wrong_sheet_is_named(tmp_path, text, row):

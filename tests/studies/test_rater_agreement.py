@@ -165,7 +165,6 @@ def test_a_file_of_ratings(tmp_path):
     assert (cells["specificity", "all"]["alphas"]["ordinal"]["units"]) == 24
     need = cells["need_validity_b2c", "CS"]["alphas"]["ordinal"]
     assert (need["units"], need["raters"]) == (12, 2)
-    assert agreed(tmp_path, "r.csv", rubric="pbig")[0].finished_before
     with refused("agreement: another level in this folder"):
         agreed(tmp_path, "r.csv", rubric="pbig", level="nominal")
 

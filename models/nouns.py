@@ -156,7 +156,7 @@ def deal(lists: Sequence[list[str]], rng: np.random.Generator) -> None:
     >>> lists
     [['犬', '空'], ['犬', '海'], ['猫', '犬']]
     """
-    for k in [*range(NUM_WORDS)] * 4:
+    for k in [*range(len(lists[0]))] * 4:
         for one, other in zip(lists, rng.permutation(len(lists)), strict=True):
             two = lists[other]
             if one[k] not in two and two[k] not in one:

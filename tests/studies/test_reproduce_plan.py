@@ -260,7 +260,7 @@ def test_drawing_waits_for_memory_operations_or_launches(swallow):
     assert study_time(plain, list(steps.values())).startswith(
         "estimated, never run: 32 minutes on 8 A100, 23 minutes on 8 H100 (4.3 A100 hours); "
     )
-    alone = replace(swallow, control_tasks=["sipen"])
+    alone = replace(swallow, control_tasks={"sipen": {}})
     assert (
         "(4.2 A100 hours), without base-sipen, sft-sipen, dpo1-sipen, dpo2-sipen, grpo-sipen; "
         in study_time(alone, study_steps(alone))
@@ -357,7 +357,7 @@ def test_check_says_whether_anything_is_missing(monkeypatch, capsys):
         ({"architecture": {"parameters": 1}}, "study: architecture without a size"),
         ({"keep_checkpoints": "no"}, "study: keep_checkpoints no truth value"),
         ({"random_nouns": 9}, "study: fewer nouns than a list has"),
-        ({"top_k": 100}, "study: batch that cannot be made"),
+        ({"top_k": 20}, "study: batch that cannot be made"),
     ],
 )
 def test_a_mistake_is_named(changes, row, tmp_path):

@@ -129,7 +129,7 @@ def step_hours(study: Study, step: Step) -> dict[str, float]:
     of_none = (
         flags.get("model") in OF_NOUNS
         or flags.get("backend") == "openai"
-        or "num_answers" not in flags
+        or "task" in flags
     )
     if of_none or any(read_yaml(file).get("use_cpu") for file in files):
         return {}

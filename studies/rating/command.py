@@ -17,7 +17,6 @@ from sozo.eval.curve import lines
 from sozo.eval.evaluated import Evaluated, find_evaluated
 from sozo.eval.seeds import Method
 from sozo.eval.terminal import print_lines
-from sozo.models.trained_on import PLACEBO
 from sozo.scoring.final_text import final_text
 from sozo.studies.rubric import load_rubric
 from sozo.suite.people.page import check_page, consent_text, render_page, texts_of
@@ -78,8 +77,9 @@ def rate(
             criteria.append(asdict(scale) | {"scores": scale.scores, "about": about})
             texts["en"][scale.name] = scale.title
             texts["ja"][scale.name] = scale.japanese or scale.title
+    readers = "trained" if any(model.trained for model in models) else "anyone"
     for own in texts.values():
-        own |= own[kind] | own["study" if key else "anyone"]
+        own |= own[kind] | own["study" if key else readers]
     random = Random(seed)
     meetings = [*combinations([model.name for model in models], size)]
     rounds = draw(answers, meetings, pairs, random)
@@ -90,6 +90,7 @@ def rate(
         raise UserError(
             f"{' '.join(runs)}: no question was answered by {size} models; give runs of the same items"
         )
+    texts["ja" if re.search("[ぁ-ん]", str(items)) else "en"]["foreign"] = ""
     total = len(drawn) // size
     if key:
         write_objects(key, drawn)
@@ -97,12 +98,10 @@ def rate(
             del one["system"], one["id"]
     settings = {
         "name": "rated",
-        "language": "ja",
         "texts": texts,
         "criteria": criteria,
         "items": items,
         "rounds": rounds,
-        "size": size,
         "models": len(models),
         "systems": [] if key else _known(models),
         "anonymous": not key,
@@ -115,20 +114,23 @@ def rate(
 
 
 def _known(models: Sequence[Evaluated]) -> list[Shown]:
-    """Each model by name, with what its runs record: whether chance paid it, and `of` which cooler one it is hotter."""
-    methods = [Method(model.name, {"": model}) for model in models]
-    of = dict[str, str]()
-    for task, _ in models[0].runs:
-        for line in lines(methods, task):
-            of |= {one.name: line[0].name for one in line[1:]}
-    return [
-        {
-            "name": model.name,
-            "of": of.get(model.name),
-            "placebo": any(one["by"] == PLACEBO for one in model.trainings),
-        }
-        for model in models
-    ]
+    """Each model by name, with what its runs record: its last training, and `of` which cooler one it is hotter."""
+    hotter = {
+        hot.name: {"by": "hotter", "of": cool.name}
+        for task, _ in models[0].runs
+        for cool, *line in lines(
+            [Method(model.name, {"": model}) for model in models], task
+        )
+        for hot in line
+    }
+    known = []
+    for model in models:
+        said = [run.loaded.get("model_trained") for run in model.runs.values()]
+        own = {"by": "untrained" if False in said else "", "measure": ""}
+        for training in (*model.trainings, hotter.get(model.name, {})):
+            own |= training
+        known.append(own | {"name": model.name})
+    return known
 
 
 def _asked(models: Sequence[Evaluated]) -> tuple[dict[str, str], ByItem]:
@@ -144,9 +146,15 @@ def _asked(models: Sequence[Evaluated]) -> tuple[dict[str, str], ByItem]:
                         f"{run.folder}: its item {one.item!r} has another text than in the others; give runs of one task"
                     )
                 if text := final_text(one.text):
-                    facts = {"system": model.name, "item": one.item, "id": one.id}
                     own = answers.setdefault(one.item, {}).setdefault(model.name, [])
-                    own.append(facts | {"text": text})
+                    own.append(
+                        {
+                            "system": model.name,
+                            "item": one.item,
+                            "id": one.id,
+                            "text": text,
+                        }
+                    )
     return items, answers
 
 

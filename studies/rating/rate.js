@@ -3,16 +3,13 @@
 const { criteria, systems, items } = settings;
 const scored = "scores" in criteria[0];
 let given = {}; // of what is shown, by criterion: a score, or the places from the best
+let earlier = {}; // the same, before one went back
 let picked = []; // the places so far
 let since = 0; // when it was shown
 
-function blank() {
-  return { seed: Math.random(), language: settings.language, done: [] };
-}
-
-function written() {
-  return !settings.anonymous && state.done.length > 0;
-}
+const language = navigator.language.startsWith("ja") ? "ja" : "en";
+const blank = () => ({ seed: Math.random(), language, done: [] });
+const written = () => !settings.anonymous && state.done.length > 0;
 
 /** FNV-1a. */
 function hash(text) {
@@ -76,20 +73,22 @@ function rows() {
 
 // ---- The page ----
 
-const begin = () => resume("rate");
+const begin = () => goOn("rate");
 
-function resume(stage = state.stage) {
-  given = {};
-  picked = [];
-  since = now();
+function goOn(stage = state.stage, before = {}) {
+  [given, earlier, picked, since] = [{}, before, [], now()];
   state.stage = state.done.length < sequence().length ? stage : "end";
+  keep();
+  resume();
+}
+
+function resume() {
   if (state.stage === "end") {
     resultPage();
   } else {
     ratePage();
     show("rate");
   }
-  keep();
 }
 
 const open = () => asked().find(({ name }) => !(name in given));
@@ -102,8 +101,9 @@ function ratePage() {
   element("count").textContent = `${state.done.length + 1} / ${trials.length}`;
   element("item").textContent = items[answers[0].item] ?? "";
   element("back").hidden = element("stop").hidden = !state.done.length;
+  const places = picked.length || scored ? picked : (earlier[open().name] ?? []).slice(0, -1);
   const cards = answers.map(({ text }, k) => {
-    const place = picked.indexOf(k) + 1 || "";
+    const place = places.indexOf(k) + 1 || "";
     const card = button(answers.length > 2 ? place : k + 1, text, () => pick(k), Boolean(place));
     return scored ? make("p", { className: "item card", textContent: text }) : card;
   });
@@ -120,7 +120,7 @@ function button(sign, text, onclick, pressed) {
 
 /** A criterion: what each score stands for, and the scores. */
 function fieldset({ name, about, scores }) {
-  const levels = scores.map((score) => button(score, "", () => answer(name, score), given[name] === score));
+  const levels = scores.map((score) => button(score, "", () => answer(name, score), (given[name] ?? earlier[name]) === score));
   const legend = make("legend", {}, say(name));
   return make("fieldset", { id: name }, legend, make("p", {}, about), ...levels);
 }
@@ -147,7 +147,7 @@ function answer(name, value) {
     ratePage();
   } else {
     state.done.push({ given: Object.fromEntries(asked().map((own) => [own.name, given[own.name]])), seconds });
-    resume();
+    goOn();
   }
 }
 
@@ -164,32 +164,52 @@ document.onkeydown = ({ key, ctrlKey, metaKey, altKey }) => {
 function resultPage() {
   const all = rows();
   element("stopped").hidden = state.done.length === sequence().length;
-  element("result").hidden = !systems.length;
-  if (systems.length) {
-    const found = criteria.flatMap(({ name }) => result(name, all.filter(({ criterion }) => criterion === name)));
-    element("result").replaceChildren(...found, make("p", {}, say("one_person")));
+  if (settings.anonymous) {
+    const found = criteria.flatMap(({ name }) => result(name, all));
+    const about = (one) => say(one.by, { ...one, measure: say(one.measure) });
+    const why = systems.map((one) => make("li", {}, make("b", {}, called(one.name)), about(one)));
+    element("result").replaceChildren(...found, make("ul", {}, ...why));
+    element("result").hidden = false;
+    element("go-on").hidden = true; // the names are told
   }
   endPage(csvOf(all));
 }
 
-/** By one criterion: a sentence on the first model, and a line for each. */
+const called = (system) => say(`is_${systems.find(({ name }) => name === system).by}`, { name: system });
+
+/** By one criterion: a sentence on the first model, a table, and whose the answers were. */
 function result(criterion, all) {
-  const lines = systems.flatMap(({ name, of, placebo }) => {
-    const scores = all.filter(({ system }) => system === name).map(({ score }) => score);
-    const [n, own] = [scores.length, mean(scores)];
-    const [low, high] = wilson(own, n).map((share) => Math.round(100 * share));
-    const control = (of ? say("hotter", { of }) : "") + (placebo ? say("placebo") : "");
-    const means = { mean: own.toFixed(1), rank: (settings.size * (1 - own) + own).toFixed(1) };
-    return n ? { name, n, own, k: own * n, low, high, control, ...means } : [];
+  const lines = systems.map(({ name }) => {
+    const own = all.filter((row) => row.system === name && row.criterion === criterion);
+    const [n, score] = [own.length, mean(own.map((row) => row.score))];
+    const [share, low, high] = [score, ...wilson(score, n)].map((one) => Math.round(100 * one));
+    const rank = (systems.length * (1 - score) + score).toFixed(1);
+    return { name: called(name), n, score, k: Math.round(score * n), share, low, high, rank, mean: score.toFixed(1) };
   });
-  lines.sort((one, other) => other.own - one.own);
-  const [first] = lines;
-  if (!first) {
-    return []; // nobody was asked about it
-  }
-  const text = say("first", { ...first, models: lines.length }) + say(first.low > 50 ? "clear" : "unclear");
-  const list = lines.map((line) => make("li", {}, say("line", line)));
-  return [make("h2", {}, say(criterion)), make("p", {}, text), make("ul", {}, ...list)];
+  const known = lines.filter(({ n }) => n).sort((one, other) => other.score - one.score);
+  const [first] = known;
+  const level = known.filter(({ score }) => first.score - score < 1e-9).map(({ name }) => name);
+  const clear = level.length > 1 ? "tie" : first?.low > 50 ? "clear" : "unclear";
+  const text = say(lines.some(({ n }) => n < 3) ? "few" : clear, { ...first, level: level.join(say("and")) });
+  const heads = say("heads").split("|");
+  const cells = known.map((line) => {
+    const style = `margin-left: ${line.low}%; width: ${line.high - line.low}%`;
+    const range = make("div", { className: "range" }, say("range", line), make("i", { style }));
+    return [line.name, ...say("line", line).split("|"), range].slice(0, heads.length);
+  });
+  const trials = sequence();
+  const whose = state.done.map(({ given: said }, t) => {
+    const { answers } = trials[t];
+    const sorted = scored ? answers : said[criterion].map((k) => answers[k]);
+    const list = sorted.map(({ system, text }) => make("li", {}, make("b", {}, called(system)), text));
+    return make("li", {}, items[answers[0].item], make("ol", {}, ...list));
+  });
+  return [
+    make("h2", {}, say(criterion)),
+    make("p", {}, text),
+    table(heads, cells),
+    make("details", {}, make("summary", {}, say("whose")), make("ul", {}, ...whose)),
+  ];
 }
 
 /** The 95% interval of a share of n (Wilson). */
@@ -199,14 +219,12 @@ function wilson(share, n) {
   return [-1, 1].map((side) => (n * share + z / 2 + side * half) / (n + z));
 }
 
-element("back").onclick = () => {
-  state.done.pop();
-  resume();
-};
-element("stop").onclick = () => resume("end");
+element("back").onclick = () => goOn("rate", state.done.pop().given);
+element("stop").onclick = () => goOn("end");
 element("go-on").onclick = begin;
 element("language").onclick = () => {
   state.language = say("other");
   turn();
 };
 openPage();
+since = now();

@@ -18,7 +18,7 @@ from sozo.scoring.numbers import SHARE, n_of
 from sozo.scoring.table import Table, TableRow, markdown
 from sozo.studies.pages import PageFolder, PageRow, page_table
 
-_NUMBERS = ["score", "again", "check", "shown", "of", "place", "seconds", "letters"]
+_NUMBERS = "score again check shown of place seconds letters".split()
 _LETTERS = 40  # a second: faster than anybody reads
 _ABOUT = """\
 What stands first is the share of its duels that a model won. The interval (95%) is for other raters and other questions.
@@ -34,15 +34,19 @@ def rated_parts(
 
     What duels say is written into the `folder`, too, by model and question, for `sozo report`.
     """
-    sheets = [read_sheet(file).cells for file in files if file.suffix == ".csv"]
-    pages = [cells for cells in sheets if "letters" in cells]
+    pages = [
+        cells
+        for file in files
+        if file.suffix == ".csv" and "letters" in (cells := read_sheet(file).cells)
+    ]
     if not pages:
         return []
     table = pd.concat(pages, ignore_index=True)
     table[_NUMBERS] = table[_NUMBERS].apply(pd.to_numeric)
     if key:
-        systems = {row["answer"]: row["system"] for _, row in read_objects(key)}
-        table["system"] = table.answer.map(systems)
+        table["system"] = table.answer.map(
+            {row["answer"]: row["system"] for _, row in read_objects(key)}
+        )
     raters = [went_about(*each) for each in table.groupby("rater", sort=False)]
     parts = ["## How raters went about it\n", page_table(raters)]
     scores = table.dropna(subset="score")
@@ -62,11 +66,11 @@ def went_about(rater: str, own: pd.DataFrame) -> PageRow:
         subset=["again_x", "score_y"]
     )
     otherwise = len(both.query("again_x != score_y"))
-    fast = trials.eval("letters > @_LETTERS * seconds").mean() > 0.5
+    fast = trials.eval("letters > @_LETTERS * seconds")
     told = {
         "did not finish": len(trials) < own.of.max(),
         "contradicts the own choices": 3 * otherwise > len(both),
-        "is faster than one can read": fast,
+        "is faster than one can read": fast.mean() > 0.5,
         "did not follow a text": 0 in own.check.to_numpy(),
     }
     return {
@@ -108,5 +112,4 @@ def over_both(own: pd.DataFrame) -> Estimate:
     n = min(map(len, sums))
     error = math.sqrt(max(rater, item, rater + item - cell)) / len(own)
     ends = t_interval(mean, error * n / math.sqrt(max(1, n - 1)), n)
-    low, high = ends or (None, None)
-    return SHARE.inside(Estimate(mean, low, high, n=len(own)), MEAN)
+    return SHARE.inside(Estimate(mean, *ends or (), n=len(own)), MEAN)

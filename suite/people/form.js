@@ -62,24 +62,12 @@ async function load() {
   const parts = JSON.parse(new TextDecoder().decode(await unpack("parts")));
   const scales = new Float32Array(await unpack("scales"));
   const numbers = new Int8Array(await unpack("numbers"));
-  dictionary = { words, rows, same, parts, scales, numbers, size: numbers.length / scales.length };
+  const places = new Map(words.map((word, place) => [word, place]));
+  dictionary = { words, places, rows, same, parts, scales, numbers, size: numbers.length / scales.length };
 }
 
-/** A word's place in the dictionary, or -1; `words` are sorted as JavaScript sorts. */
-function placeOf(word) {
-  const { words } = dictionary;
-  let low = 0;
-  let high = words.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (words[middle] < word) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return words[low] === word ? low : -1;
-}
+/** A word's place in the dictionary, or -1. */
+const placeOf = (word) => dictionary.places.get(word) ?? -1;
 
 /** The rows whose mean is a word's vector; none if it has no vector. */
 function rowsOf(word) {
@@ -246,14 +234,7 @@ let composing = false;
 let pause = 0;
 let clock = 0;
 
-function duration(seconds) {
-  const [minutes, rest] = [Math.floor(seconds / 60), seconds % 60];
-  return [minutes && say("minutes", { n: minutes }), rest && say("seconds", { n: rest })].filter(Boolean).join(" ");
-}
-
-function written() {
-  return state.words.some((word) => word.trim() !== "");
-}
+const written = () => state.words.some((word) => word.trim() !== "");
 
 function begin() {
   state.stage = "write";
@@ -264,19 +245,13 @@ function begin() {
 
 function makeFields() {
   for (let k = 0; k < TEN; k++) {
-    const label = make("label", { htmlFor: `word${k + 1}`, textContent: k + 1 });
-    label.setAttribute("aria-label", say("word", { n: k + 1 }));
-    const input = make("input", { id: `word${k + 1}`, autocomplete: "off", spellcheck: false, maxLength: LONGEST_TEXT });
-    for (const [name, value] of [
-      ["autocapitalize", "none"],
-      ["autocorrect", "off"],
-      ["enterkeyhint", "next"],
-      ["aria-label", say("word", { n: k + 1 })],
-      ["aria-describedby", `note${k + 1}`],
-    ]) {
-      input.setAttribute(name, value);
-    }
-    const note = make("span", { id: `note${k + 1}`, className: "note" });
+    const field = element("field").content.firstElementChild.cloneNode(true);
+    const [label, input, note] = field.children;
+    label.textContent = k + 1;
+    label.htmlFor = input.id = `word${k + 1}`;
+    label.ariaLabel = input.ariaLabel = say("word", { n: k + 1 });
+    note.id = `note${k + 1}`;
+    input.setAttribute("aria-describedby", note.id);
     input.addEventListener("compositionstart", () => {
       composing = true;
       clearTimeout(pause);
@@ -285,13 +260,13 @@ function makeFields() {
       composing = false;
       changed(k);
     });
-    input.addEventListener("input", () => changed(k));
-    input.addEventListener("blur", () => settle(k));
-    input.addEventListener("paste", (event) => paste(event, k));
-    input.addEventListener("keydown", (event) => enter(event, k));
+    input.oninput = () => changed(k);
+    input.onblur = () => settle(k);
+    input.onpaste = (event) => paste(event, k);
+    input.onkeydown = (event) => enter(event, k);
     inputs.push(input);
     notes.push(note);
-    element("fields").append(make("li", {}, label, input, note));
+    element("fields").append(field);
   }
 }
 
@@ -464,9 +439,8 @@ function showResult(judged) {
   const found = result(judged);
   const box = element("result");
   box.replaceChildren(make("h2", {}, say("score_is")));
-  const counted = new Set();
+  const counted = found?.words.map(({ word }) => word) ?? [];
   if (found) {
-    found.words.forEach(({ word }) => counted.add(word));
     box.append(
       make("p", { className: "score", textContent: found.score.toFixed(3) }),
       make("p", { className: "quiet", textContent: say("score_means") }),
@@ -480,7 +454,7 @@ function showResult(judged) {
     const facts = { n, minimum: settings.minimum };
     box.append(make("p", {}, say(enough ? "score_later" : "too_few", facts)));
   }
-  const others = judged.filter(({ word, verdict }) => word && !counted.has(word));
+  const others = judged.filter(({ word, verdict }) => word && !counted.includes(word));
   if (others.length) {
     // Nothing can be changed any more: what a note advises is left out.
     const note = (one) => (counts(one) ? say(found ? "not_needed" : "ok") : say(one.verdict).split(say("stop"))[0]);
@@ -492,36 +466,18 @@ function showResult(judged) {
 /** A row for each word: its mean distance, and a strip with a dot for each of the other six. */
 function picture(words) {
   const all = words.flatMap(({ distances }) => distances);
-  const low = Math.min(0.4, ...all.map((distance) => Math.floor(10 * distance) / 10));
-  const high = Math.max(1.2, ...all.map((distance) => Math.ceil(10 * distance) / 10));
-  const head = ["word_head", "distance_head", "picture_head"].map((name) =>
-    make("th", { scope: "col", textContent: say(name, { low, high }) }),
-  );
+  const low = Math.floor(10 * Math.min(0.4, ...all)) / 10;
+  const high = Math.ceil(10 * Math.max(1.2, ...all)) / 10;
   const rows = words.map(({ word, distances, mean: own }) => {
     const numbers = distances.map((distance) => distance.toFixed(2)).join(say("comma"));
-    const strip = draw("svg", { viewBox: "0 0 200 24", role: "img" });
-    strip.setAttribute("aria-label", say("picture_of", { word, distances: numbers, mean: own.toFixed(3) }));
-    const at = (distance) => 6 + (188 * (distance - low)) / (high - low);
-    strip.append(
-      draw("line", { x1: at(low), x2: at(high), y1: 12, y2: 12, class: "axis" }),
-      draw("line", { x1: at(own), x2: at(own), y1: 3, y2: 21, class: "mean" }),
-      ...distances.map((distance) => draw("circle", { cx: at(distance), cy: 12, r: 4, class: "dot" })),
-    );
-    return make(
-      "tr",
-      {},
-      make("th", { scope: "row", textContent: word }),
-      make("td", {}, own.toFixed(3)),
-      make("td", {}, strip),
-    );
+    const text = say("picture_of", { word, distances: numbers, mean: own.toFixed(3) });
+    const at = (distance, className) =>
+      make("i", { className, style: `left: ${(100 * (distance - low)) / (high - low)}%` });
+    const dots = distances.map((distance) => at(distance, "dot"));
+    const strip = make("div", { className: "strip", role: "img", ariaLabel: text }, at(own, "mean"), ...dots);
+    return [word, own.toFixed(3), strip];
   });
-  return make("table", {}, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows));
-}
-
-function draw(tag, attributes) {
-  const drawn = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  Object.entries(attributes).forEach(([name, value]) => drawn.setAttribute(name, value));
-  return drawn;
+  return table(["word_head", "distance_head", "picture_head"].map((name) => say(name, { low, high })), rows);
 }
 
 function resume() {
@@ -547,8 +503,5 @@ element("go-on").onclick = () => {
 const loaded = load().then(showNotes, () => {
   tell("page-note", "no_unpacking");
 });
-if (settings.seconds) {
-  tell("limit", "limit", { time: duration(settings.seconds) });
-  element("limit").hidden = false;
-}
+element("limit").hidden = !settings.seconds;
 openPage();

@@ -41,7 +41,7 @@ _MOST_ENGLISH = 24_000  # vectors, with which the page stays below 12 MB
 class Packed:
     """What a page knows of words: which are nouns, and the vectors of theirs, from which it scores."""
 
-    words: Sequence[str]  # sorted as JavaScript compares
+    words: Sequence[str]
     rows: np.ndarray  # uint32, of each word: its vector's row from 1, 0 for none; bits
     same: (
         np.ndarray
@@ -143,16 +143,13 @@ def _squeezed(packed: Packed) -> dict[str, str]:
 
 
 def vocabulary(language: str) -> list[str]:
-    """The words of which a page says whether they are nouns, in the order in which JavaScript sorts them.
+    """The words of which a page says whether they are nouns, in order.
 
     In Japanese those of ja-ginza, and of JumanDIC with common affixes; in English what people's checker knows.
     """
-    words = (
-        {*read_package()[0], *_of_jumandic()}
-        if language == "ja"
-        else {*noun_lemmas(), *newer_noun_lemmas()}
-    )
-    return sorted(words, key=lambda word: word.encode("utf-16-be"))
+    if language == "ja":
+        return sorted({*read_package()[0], *_of_jumandic()})
+    return sorted({*noun_lemmas(), *newer_noun_lemmas()})
 
 
 def _of_jumandic() -> set[str]:

@@ -10,7 +10,7 @@ const settings = JSON.parse(element("settings").textContent);
 /** A text of the page in its language, with {name} filled in. */
 function say(name, facts = settings) {
   const texts = settings.texts[state?.language] ?? settings.texts;
-  return texts[name].replace(/\{(\w+)\}/g, (_, key) => facts[key]);
+  return (texts[name] ?? name).replace(/\{(\w+)\}/g, (_, key) => facts[key]);
 }
 
 /** An element says a text of the page. */
@@ -22,6 +22,14 @@ function make(tag, properties = {}, ...children) {
   const made = Object.assign(document.createElement(tag), properties);
   made.append(...children);
   return made;
+}
+
+/** A table of texts or elements; the first of a row is its heading. */
+function table(heads, rows) {
+  const line = ([first, ...others]) =>
+    make("tr", {}, make("th", { scope: "row" }, first), ...others.map((one) => make("td", {}, one)));
+  const top = heads.map((head) => make("th", { scope: "col" }, head));
+  return make("table", {}, make("thead", {}, make("tr", {}, ...top)), make("tbody", {}, ...rows.map(line)));
 }
 
 function mean(numbers) {
@@ -84,7 +92,6 @@ addEventListener("pagehide", keep);
 addEventListener("beforeunload", (event) => {
   if (!state.saved && written()) {
     event.preventDefault();
-    event.returnValue = true; // for older browsers
   }
 });
 
@@ -111,7 +118,6 @@ function save() {
     download: `${name.replace(/[^\p{L}\p{N}\p{M}_-]+/gu, "_").slice(0, 80)}.csv`,
   });
   link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
   state.saved = true;
   keep();
   // No page is told whether a browser wrote the file.
@@ -130,34 +136,25 @@ async function copy() {
 
 // ---- Who takes part ----
 
-/** Whether nobody need be asked who takes part: the address says it of the first who does, and not of the next. */
+/** Whether nobody need be asked who takes part: the address says it of the first one only. */
 const named = () => settings.anonymous || (!state.next && Boolean(address.get("p")?.trim()));
 
 function startPage() {
   element("who").hidden = named();
   element("known-as").hidden = !element("who").hidden;
   tell("known-as", "known_as", { participant: state.participant });
+  const fields = ["participant", "group", "trial"];
   const ready = () => {
+    fields.forEach((name) => (state[name] = element(name).value.trim()));
+    state.agreed = element("agreed").checked;
     element("begin").disabled = !(named() || state.participant) || !(state.agreed || element("consent").hidden);
   };
-  for (const name of ["participant", "group", "trial"]) {
+  for (const name of fields) {
     element(name).value = state[name];
-    element(name).oninput = () => {
-      state[name] = element(name).value.trim();
-      ready();
-    };
-    element(name).onkeydown = (event) => {
-      if (event.key === "Enter" && !event.isComposing && event.keyCode !== 229) {
-        ({ participant: element("group"), group: element("trial"), trial: element("begin") })[name].focus();
-        event.preventDefault();
-      }
-    };
+    element(name).oninput = ready;
   }
   element("agreed").checked = state.agreed;
-  element("agreed").onchange = () => {
-    state.agreed = element("agreed").checked;
-    ready();
-  };
+  element("agreed").onchange = ready;
   element("begin").onclick = () => {
     state.began = Date.now();
     state.started = now();

@@ -59,10 +59,11 @@ def render_page(
     `own`'s HTML has three parts, for start, middle and end of the page, with places for `parts`, which are HTML. The
     page's script reads `settings`, and what it says in their `texts`.
     """
-    (frame, places), style, script = (
+    (frame, places), *others = (
         [file.with_suffix(kind).read_text("utf-8") for file in (_SHARED, own)]
         for kind in (".html", ".css", ".js")
     )
+    style, script = map("".join, others)
     start, during, end = Template(places).substitute(parts).split(_NEXT)
     page = Template(frame).substitute(
         start=start,
@@ -72,10 +73,10 @@ def render_page(
         consent_text=escape(consent),
         version=sozo.__version__,
         settings=json.dumps(settings, ensure_ascii=False).replace("<", "\\u003c"),
-        style="".join(style),
-        style_hash=_allowed("".join(style)),
-        script="".join(script),
-        script_hash=_allowed("".join(script)),
+        style=style,
+        style_hash=_allowed(style),
+        script=script,
+        script_hash=_allowed(script),
     )
     return page.encode()
 

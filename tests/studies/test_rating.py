@@ -32,7 +32,7 @@ from sozo.suite.sentences.task import Sentences
 FOLDER = Path(module.__file__).parent
 # From the best to the worst, as the raters who agree see it.
 MODELS = ["after GRPO", "another arm", "before", "before again"]
-PAID_BY_CHANCE = [{"task": "sentences", "measure": "sentences", "by": "placebo"}]
+TRAINED = {"after GRPO": "grpo", "another arm": "placebo"}
 QUESTIONS = 12
 
 
@@ -53,8 +53,9 @@ def runs(tmp_path_factory):
             heat = {"temperature": 1.3 if model.endswith("again") else 1.0}
             change_config(run, "settings", model="runs/base")
             change_config(run, "loaded", decoder=heat, model_sha256="a")
-        if model == "another arm":
-            change_config(run, "loaded", model_trained=True, trained_on=PAID_BY_CHANCE)
+        if by := TRAINED.get(model):
+            trained = [{"task": "sentences", "measure": "sentences/usable", "by": by}]
+            change_config(run, "loaded", model_trained=True, trained_on=trained)
         places.append(f"{model}={run}")
     return places
 
@@ -74,6 +75,7 @@ def open_page(browser, page, query="?p=R1", width=390):
     browser.run("sessionStorage.clear()")
     browser.open(page.as_uri() + query, width)
     browser.run("window.passed = 0; before = 0; performance.now = () => passed; 1")
+    browser.run("state.language = 'ja'; turn()")
 
 
 def judge(browser, choose, seconds=20, stop=None):
@@ -114,28 +116,61 @@ def test_twenty_clicks_say_who_was_chosen_how_often_and_what_is_a_control(
     met = Counter(row["system"] for row in rows)
     assert max(met.values()) - min(met.values()) <= 3
     assert wins["after GRPO"] == met["after GRPO"]
-    said = browser.run("element('result').textContent")
-    assert (
-        f"「after GRPO」で、{met['after GRPO']}回中{wins['after GRPO']}回（95%" in said
-    )
-    for model in MODELS:
-        assert model in said
-    assert "でたらめに選んだ場合の50%を上回っています" in said
-    lines = browser.run(
-        "[...document.querySelectorAll('#result li')].map((li) => li.textContent)"
-    )
-    known = {line.partition("：")[0]: line.partition("）。")[2] for line in lines}
-    assert known["before"] == ""
-    assert "「before」と同じモデルで" in known["before again"]
-    assert "報酬を無作為に割り振って" in known["another arm"]
+    said = browser.run("element('end').textContent")
+    assert f"{met['after GRPO']}回のうち{wins['after GRPO']}回（100%）" in said
+    assert "コインを投げて選んだ場合の50%を上回っています" in said
     assert "1人の判断" in said
+    # Stopping before the end shows the names, too, so nobody goes on after it.
+    assert browser.run("element('go-on').hidden")
+    rows = "[...document.querySelectorAll('#result tbody tr')].map((tr) => [...tr.children].map((td) => td.textContent))"
+    table = {cells[0]: cells[1:] for cells in browser.run(rows)}
+    assert table["報酬で学習したモデル（after GRPO）"][1] == "100%"
+    known = browser.run(
+        "[...document.querySelectorAll('#result > ul li')].map((li) => li.textContent)"
+    )
+    for model, why in {
+        "after GRPO": "報酬を与えたのは、指示どおりに書けた文です",
+        "before again": "「before」から、文を作るときのランダムさ（温度）だけ",
+        "another arm": "報酬をランダムに与えて",
+    }.items():
+        assert any(model in line and why in line for line in known)
+    whose = browser.run(
+        "[...document.querySelectorAll('details ol')].map((ol) => ol.firstChild.textContent)"
+    )
+    assert len(whose) == 20
+    assert (
+        sum("（after GRPO）after GRPOの" in one for one in whose) == met["after GRPO"]
+    )
     browser.run("element('language').click()")
-    said = browser.run("element('result').textContent")
-    assert f'"after GRPO" came first: chosen {wins["after GRPO"]} of' in said
+    said = browser.run("element('end').textContent")
+    assert '(after GRPO)" won the largest share' in said
     assert "one person's judgement" in said
     assert {url.partition(":")[0] for url in browser.requests} <= {"file", "about"}
     browser.run("element('next').click(); element('next').click()")
     assert browser.run("[state.stage, element('begin').disabled]") == ["start", False]
+
+
+def test_no_model_is_first_before_three_duels_of_each_nor_in_a_tie(browser, write):
+    """Two of three and four of six are level, whoever has more of them."""
+    open_page(browser, write(), "")
+    said = """(wins) => result("creative", settings.systems.flatMap(({name: system}, k) =>
+        Array.from({length: 3 + 3 * (k % 2)}, (_, n) => ({system, criterion: "creative", score: Number(n < wins[k])}))
+    ).slice(%d))[1].textContent"""
+    assert "上かは言えません" in browser.run(f"({said % 1})([2, 4, 0, 0])")
+    assert "1位が並びました" in browser.run(f"({said % 0})([2, 4, 0, 0])")
+    assert "6回のうち5回（83%）" in browser.run(f"({said % 0})([2, 5, 0, 0])")
+
+
+def test_neither_language_nor_back_loses_what_was_shown(browser, write):
+    """The time to read goes on in another language; who goes back sees what was chosen."""
+    open_page(browser, write(), "")
+    browser.run("element('begin').click(); passed += 5000; element('language').click()")
+    browser.run("passed += 4000; buttons()[1].click()")
+    assert browser.run("state.done[0].seconds") == 9
+    browser.run("element('back').click()")
+    assert browser.run("buttons().map((one) => one.ariaPressed)") == ["false", "true"]
+    browser.run("passed += 4000; buttons()[0].click()")
+    assert browser.run("state.done[0].given.creative") == [0, 1]
 
 
 def test_an_interval_is_wilson_s(browser, write):
@@ -195,6 +230,9 @@ def test_a_reload_goes_on_where_one_was_and_the_order_is_the_rater_s(
     second = browser.run(order)
     assert second != first
     assert sorted(map(sorted, second[:6])) == sorted(map(sorted, first[:6]))
+    stop = "element('begin').click(); passed += 9000; buttons()[0].click(); element('stop').click(); element('go-on').click()"
+    browser.run(stop)
+    assert browser.run("[state.stage, state.done.length]") == ["rate", 1]
     kinds = browser.run("sequence().map(({kind}) => kind)")
     assert kinds == ["score"] * 6 + ["check"] + ["again"] * 4
     assert [answers[::-1] for answers in second[:4]] == second[7:]
@@ -254,8 +292,6 @@ def test_criteria_are_scored_on_their_scales_and_what_they_open(browser, write):
         "specificity": 4,
         "technical_validity": 1,
     }
-    browser.run("element('stop').click(); element('go-on').click()")
-    assert browser.run("[state.stage, state.done.length]") == ["rate", 1]
     browser.run("state.group = 'nobody'")
     assert len(browser.run(names)) == 1
     browser.run("passed += 5000; given = {specificity: 3, technical_validity: 2}")
@@ -265,7 +301,7 @@ def test_criteria_are_scored_on_their_scales_and_what_they_open(browser, write):
     assert [row["score"] for row in rows] == ["4", "1"]
     assert {row["group"] for row in rows} == {"technical"}
     said = browser.run("element('result').textContent")
-    assert "平均4.0点（1件）" in said
+    assert "4.01" in said  # a mean of one score
 
 
 def test_versions_are_put_in_order(browser, write):
@@ -278,7 +314,7 @@ def test_versions_are_put_in_order(browser, write):
     scores = [float(row["score"]) for row in rows_of(browser)]
     assert scores == pytest.approx([1, 2 / 3, 0, 1 / 3])
     said = browser.run("element('result').textContent")
-    assert [f"平均{rank}.0位（1件）" in said for rank in range(6)] == [0, 1, 1, 1, 1, 0]
+    assert [f"{rank}.0位1" in said for rank in range(6)] == [0, 1, 1, 1, 1, 0]
 
 
 def test_nothing_is_wider_than_the_screen(browser, write, tmp_path):

@@ -61,7 +61,7 @@ def test_counts_stand_in_the_caption_only_where_all_are_one():
         )
     text = latex(Table("x", ("model", "mean", "b"), tuple(rows)), "x")
     caption = text.split("\\label")[0]
-    assert "n = 35 of 35 (b)." in caption
+    assert "b: n = 35 of 35." in caption
     assert "137" not in caption
     assert [n in text for n in ("100 of 100", "137 of 137", " to 137")] == [
         True,

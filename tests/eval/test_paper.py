@@ -158,7 +158,11 @@ def test_methods_say_what_is_recorded_and_what_is_not(paper):
         "Paid for the judge: not recorded.",
     ):
         assert said in english, said
-    plain = re.sub(r"gpt-x|max_new_tokens|temperature|jcq-v1|https:\S+|verdicts|noun_checker", "", japanese)
+    plain = re.sub(
+        r"gpt-x|max_new_tokens|temperature|jcq-v1|https:\S+|verdicts|noun_checker",
+        "",
+        japanese,
+    )
     assert not re.search(r"[a-z]{6,} [a-z]{4,}", plain)
     assert "仕掛けた回答による検証なし" in japanese
 

@@ -18,7 +18,7 @@ from sozo.scoring.numbers import SHARE, n_of
 from sozo.scoring.table import Table, TableRow, markdown
 from sozo.studies.pages import PageFolder, PageRow, page_table
 
-_NUMBERS = "score again check shown of place seconds letters".split()
+_NUMBERS = ["score", "again", "check", "shown", "of", "place", "seconds", "letters"]
 _LETTERS = 40  # a second: faster than anybody reads
 _ABOUT = """\
 What stands first is the share of its duels that a model won. The interval (95%) is for other raters and other questions.

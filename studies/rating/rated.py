@@ -47,8 +47,10 @@ def rated_parts(
         table["system"] = table.answer.map(
             {row["answer"]: row["system"] for _, row in read_objects(key)}
         )
-    raters = [went_about(*each) for each in table.groupby("rater", sort=False)]
-    parts = ["## How raters went about it\n", page_table(raters)]
+    parts = [
+        "## How raters went about it\n",
+        page_table([went_about(*each) for each in table.groupby("rater", sort=False)]),
+    ]
     scores = table.dropna(subset="score")
     shown = scores.groupby(["rater", "shown", "criterion"]).answer.transform("size")
     if duels := duels_won(scores[shown == 2]):
@@ -66,11 +68,13 @@ def went_about(rater: str, own: pd.DataFrame) -> PageRow:
         subset=["again_x", "score_y"]
     )
     otherwise = len(both.query("again_x != score_y"))
-    fast = trials.eval("letters > @_LETTERS * seconds")
     told = {
         "did not finish": len(trials) < own.of.max(),
         "contradicts the own choices": 3 * otherwise > len(both),
-        "is faster than one can read": fast.mean() > 0.5,
+        "is faster than one can read": trials.eval(
+            "letters > @_LETTERS * seconds"
+        ).mean()
+        > 0.5,
         "did not follow a text": 0 in own.check.to_numpy(),
     }
     return {
@@ -90,7 +94,7 @@ def duels_won(duels: pd.DataFrame) -> dict[str, dict[str, Any]]:
         own = own.assign(number=number)
         both = own.merge(own, on=["rater", "shown"]).query("score_x > score_y")
         strengths = [None] * len(systems)
-        with suppress(ValueError):  # where a model won or lost all
+        with suppress(ValueError, RuntimeError):  # where a model won or lost all
             won = both[["number_x", "number_y"]].to_numpy()
             strengths = ilsr_pairwise(len(systems), won).tolist()
         for system, strength in zip(systems, strengths, strict=True):

@@ -362,9 +362,9 @@ def _rated_columns(
     raters = "|".join([*(re.escape(who) for who, _ in rated.values() if who), _RATER])
     for heading in [name for name in headings if name not in rated]:
         text, numbers = nfkc(heading), [_number(row.get(heading)) for _, row in rows]
-        who = re.search(raters, text, re.IGNORECASE)
-        if who and not all(map(math.isnan, numbers)):
-            rated[heading] = who[0], text.replace(who[0], "").strip(_BETWEEN)
+        written = re.search(raters, text, re.IGNORECASE)
+        if written and not all(map(math.isnan, numbers)):
+            rated[heading] = written[0], text.replace(written[0], "").strip(_BETWEEN)
     if not rated:
         there = ", ".join(headings)
         raise UserError(

@@ -55,8 +55,8 @@ def write_paper(folder: Path, places: Sequence[str]) -> list[Path]:
         if table.empty
     ]
     both = ("\n".join(wording(text)[k] for text in texts) for k in (0, 1))
-    content = "\n\n\n".join(both) + "\n"
-    files = {METHODS: content.encode("utf-8", "backslashreplace")}
+    methods = "\n\n\n".join(both) + "\n"
+    files = {METHODS: methods.encode("utf-8", "backslashreplace")}
     for table in tables:
         if table.rows:
             name = table.name.removeprefix("paper_")

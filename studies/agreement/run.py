@@ -119,7 +119,7 @@ def _sets(found: Sequence[Mapping[str, Any]], level: str) -> Iterator[str]:
         if what.startswith(PEOPLE):
             who = " and ".join(between) if what != PEOPLE else f"{len(between)} people"
             name = f"{criterion} {row['domain']}".strip()
-            cited, r, k = "", single.value or 0, len(between)
+            cited, r, k = "", row["icc"]["value"] or 0, len(between)
             if r > 0:  # the mean's by Spearman and Brown's formula
                 mean = Cell(k * r / (1 + (k - 1) * r), ALPHA).text
                 cited = f", ICC(2,1) = {single.line} and ICC(2,{k}) = {mean} ({row['icc']['n']} answers that all rated)"

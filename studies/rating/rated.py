@@ -116,4 +116,5 @@ def over_both(own: pd.DataFrame) -> Estimate:
     n = min(map(len, sums))
     error = math.sqrt(max(rater, item, rater + item - cell)) / len(own)
     ends = t_interval(mean, error * n / math.sqrt(max(1, n - 1)), n)
-    return SHARE.inside(Estimate(mean, *ends or (), n=len(own)), MEAN)
+    low, high = ends or (None, None)
+    return SHARE.inside(Estimate(mean, low, high, n=len(own)), MEAN)

@@ -395,7 +395,7 @@ def test_what_is_not_saved_is_asked_about(browser, page, tmp_path, left, asked):
     if "saved" in left:
         browser.run("element('save').click()")
         note = browser.run("element('end-note').textContent")
-        assert note.startswith("dat-S14-walk-2.csv の保存を始めました。")
+        assert note.startswith("dat-S14-walk-2.csv  を保存しています。")
     if "anew" in left:
         browser.open(f"{page.as_uri()}?p=S14&c=walk&t=2", 390)
     browser.asked.clear()
@@ -509,7 +509,7 @@ def test_nothing_is_wider_than_the_screen(browser, write_page):
     widths.append(browser.run(width))
     end(browser)
     assert [*widths, browser.run(width)] == [390] * 3
-    assert browser.run("document.querySelectorAll('#result svg').length") == 7
+    assert browser.run("document.querySelectorAll('#result .strip').length") == 7
 
 
 def test_a_hidden_score_and_hidden_notes_are_nowhere(browser, write_page):

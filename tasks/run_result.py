@@ -527,7 +527,7 @@ class RunResult:
                 why = translatable(
                     "{n:,} of {of:,}: {counts}", n=n, of=of, counts=counts
                 )
-        # Earlier runs of JCQ and PBIG have written their answers' n.
+        # Earlier runs of what a judge scores have written their answers' n.
         return Cell(replace(estimate, n=n), self.adapt(measure), of=of, why=why)
 
     def counts(self, measure: Measure) -> tuple[int, int]:

@@ -159,7 +159,9 @@ def test_arguments_that_cannot_be(arguments, row):
 
 def test_a_form_that_the_model_does_not_know(tokenizer):
     tokenizer = build_tokenizer(["犬"])
-    tokenizer.chat_template = "{{ raise_exception('System role not supported') }}"
+    tokenizer.chat_template = (
+        "{{ tone }}{{ raise_exception('System role not supported') }}"
+    )
     with refused("model_support: a template that refuses"):
         encode_text(tokenizer, "犬", FORM)
     tokenizer.chat_template = None

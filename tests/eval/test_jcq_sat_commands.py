@@ -52,7 +52,7 @@ def test_jcq_from_questions_to_a_row(tmp_path):
     assert "prompt" not in decoder  # the questions are the prompts, not DAT's
     assert metrics["measures"]["jcq/fluency"]["value"] == 4
     assert metrics["measures"]["jcq/mean"]["value"] == 3.5
-    assert (metrics["scored_items"], metrics["measures"]["jcq/mean"]["n"]) == (34, 68)
+    assert (metrics["scored_items"], metrics["measures"]["jcq/mean"]["n"]) == (34, 34)
     assert "35, 34 with a score" in " ".join(done.stdout.split())
     ledger = (tmp_path / "out" / RUN / "judgements.jsonl").read_text("utf-8")
     assert len(ledger.splitlines()) == 36

@@ -253,9 +253,9 @@ def test_means_leave_out_what_is_no_product_for_a_market(tmp_path):
 
     run = scored(tmp_path / "run", FakeJudge(reply))
     for name in ("need_validity_b2b", "market_size_b2b"):
-        assert known(run, name) == (3, 48, 72)
-    assert known(run, "b2b") == (pytest.approx(2 / 3), 72, 72)
-    assert known(run, "b2c") == (1, 72, 72)
+        assert known(run, name) == (3, 16, 24)
+    assert known(run, "b2b") == (pytest.approx(2 / 3), 24, 24)
+    assert known(run, "b2c") == (1, 24, 24)
     assert known(run, "worth")[0] == pytest.approx((1 + 1 + 3 / 4 + 1 + 1) / 5)
 
 
@@ -287,7 +287,7 @@ def test_money_ends_judging_between_two_judgements(tmp_path):
     }  # at most 1 for each judgement, and here 0.4
     run = scored(tmp_path / "run", FakeJudge(by_kind, concurrency=1), **prices)
     assert "above 2" in run.stopped
-    assert run.metrics["measures"]["pbig/specificity"]["n"] == 3
+    assert run.metrics["measures"]["pbig/specificity"]["n"] == 1
 
 
 def test_an_idea_is_as_long_as_its_final_text(tmp_path):

@@ -109,7 +109,7 @@ def test_the_other_score_stands_beside(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("shutil.which", lambda command: None)
 
     def row_of(name, *flags):
-        words = ("people", file, "--output", tmp_path / name, *flags)
+        words = ("people", file, "--output", tmp_path / name, "--all-scores", *flags)
         code, _, err = command(monkeypatch, capsys, *words)
         assert (code, err) == (0, "")
         return written(tmp_path / name / "scores.csv")[0]

@@ -149,10 +149,16 @@ function startPage() {
     state.agreed = element("agreed").checked;
     element("begin").disabled = !(named() || state.participant) || !(state.agreed || element("consent").hidden);
   };
-  for (const name of fields) {
+  fields.forEach((name, k) => {
     element(name).value = state[name];
     element(name).oninput = ready;
-  }
+    element(name).onkeydown = (event) => {
+      if (event.key === "Enter" && !event.isComposing && event.keyCode !== 229) {
+        event.preventDefault();
+        element(fields[k + 1] ?? "begin").focus();
+      }
+    };
+  });
   element("agreed").checked = state.agreed;
   element("agreed").onchange = ready;
   element("begin").onclick = () => {

@@ -395,7 +395,7 @@ def test_what_is_not_saved_is_asked_about(browser, page, tmp_path, left, asked):
     if "saved" in left:
         browser.run("element('save').click()")
         note = browser.run("element('end-note').textContent")
-        assert note.startswith("dat-S14-walk-2.csv  を保存しています。")
+        assert note.startswith("dat-S14-walk-2.csv を保存しています。")
     if "anew" in left:
         browser.open(f"{page.as_uri()}?p=S14&c=walk&t=2", 390)
     browser.asked.clear()

@@ -221,7 +221,7 @@ def test_gates_ask_what_the_paper_asks_and_no_more(tmp_path):
     }
     assert run.metrics["statuses"]["ok"] == len(judge.asked) == 360
     assert known(run, "specific")[0] == pytest.approx(2 / 3)
-    assert known(run, "feasible") == (0.5, 48, 72)
+    assert known(run, "feasible") == (0.5, 24, 24)
     assert known(run, "specificity")[0] == pytest.approx(3)
     assert known(run, "innovativeness")[:2] == (2, 24)
     # 4 3 2 2 and a market of 2 and 2; 3 1 and such a market; 2: each one's place on its scale, over five.

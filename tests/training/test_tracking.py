@@ -13,7 +13,7 @@ def line(capsys, logs, *, step, first=0, tasks=("dat", "ideas.jsonl", "dat")):
     state = SimpleNamespace(
         global_step=first, max_steps=10, is_world_process_zero=True, log_history=[]
     )
-    args = SimpleNamespace(output_dir="out")
+    args = SimpleNamespace(output_dir="out", warmup_steps=0)
     recorder.on_train_begin(args, state, None)
     state.global_step = step
     recorder.on_log(args, state, None, logs)
@@ -96,7 +96,7 @@ def test_a_reward_from_which_nothing_is_learned_is_named_once(caplog):
     state = SimpleNamespace(
         global_step=1, max_steps=20, is_world_process_zero=True, log_history=[]
     )
-    args = SimpleNamespace(output_dir="out")
+    args = SimpleNamespace(output_dir="out", warmup_steps=0)
     for _ in range(12):
         state.log_history.append(entry)
         recorder.on_log(args, state, None, {"reward": -0.1})

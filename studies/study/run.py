@@ -21,6 +21,7 @@ from sozo.data.progress import console
 from sozo.data.record import refuse_foreign
 from sozo.data.run_folder import LOCK, lock
 from sozo.data.study_folder import STUDY, StudyFolder, write_study
+from sozo.models.tiny import ensure_tiny, tiny_seed
 from sozo.scoring.second_encoder import SecondEncoder
 from sozo.studies.study.beside_paper import UNTRAINED, gate, papers_rows
 from sozo.studies.study.claims import note_claims
@@ -181,6 +182,9 @@ def run_study(
         )  # one that cannot be loaded would be found out after the last training
     for fault in machine_faults():
         terminal.print(fault)
+    for model in dict.fromkeys(map(study.model_at, study.seeds)):
+        if tiny_seed(model) is not None:
+            ensure_tiny(model)  # with its bar, which no step's log shows
     lock(records.folder)
     refuse_foreign(records.folder, STUDY, {LOCK})
     write_study(

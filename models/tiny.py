@@ -25,6 +25,7 @@ from sozo.data.cache import cache_home, make_cache
 from sozo.data.errors import UserError
 from sozo.data.extras import install_command
 from sozo.data.nouns import tiny_nouns
+from sozo.data.progress import console
 from sozo.data.prompts import as_completion, prompt
 from sozo.data.prompts.form import PLAIN
 from sozo.models.processes import quiet_libraries, run_module
@@ -75,6 +76,9 @@ def ensure_tiny(name: str = TINY) -> Path:
     """The folder of the warm-started model, made first if it is not there (half a minute on two cores)."""
     folder = tiny_folder(name)
     if not (folder / "config.json").is_file():
+        console(stderr=True).print(
+            f"{name}: the embedded model is built once, into {folder}"
+        )
         # In a process of its own it comes out the same inside any distributed run.
         make_cache(folder.parent)
         failure = "the embedded model could not be made"

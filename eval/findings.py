@@ -1,6 +1,6 @@
 """The one table of what came out: a row a number, with all that it must not be read without.
 
-Terminal, page, CSV, LaTeX, W&B, model card and notebook are loops over these rows: none of them computes or compares.
+Terminal, page, CSV, LaTeX, W&B and notebook are loops over these rows: none of them computes or compares.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

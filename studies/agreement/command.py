@@ -26,7 +26,9 @@ def agreement(
     ] = None,
     key: Annotated[
         Path | None,
-        typer.Option(help="What the blind answers of sozo rate are."),
+        typer.Option(
+            help="Key file of blind answers (sozo rate, sozo answers --for-raters)."
+        ),
     ] = None,
     level: Annotated[
         Literal["nominal", "ordinal", "interval", "ratio"],

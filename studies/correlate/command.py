@@ -14,12 +14,14 @@ def correlate(
         list[str],
         typer.Argument(
             metavar="PLACE",
-            help="Folders of finished runs (DIR, NAME=DIR), files of ratings or rankings (JSONL, CSV, Excel), or both.",
+            help="Folders of finished runs (DIR, NAME=DIR), files of ratings (JSONL, CSV, Excel), or both.",
         ),
     ],
     key: Annotated[
         Path | None,
-        typer.Option(help="What the blind answers of sozo rate are."),
+        typer.Option(
+            help="Key file of blind answers (sozo rate, sozo answers --for-raters)."
+        ),
     ] = None,
     task: Annotated[
         str | None,

@@ -1,4 +1,4 @@
-"""How DAT's results are shown: the row of Table 11, in the terminal, W&B, the model card and the report."""
+"""How DAT's results are shown: the row of Table 11, in the terminal, W&B and the report."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

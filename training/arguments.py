@@ -205,7 +205,7 @@ class SftArguments(TableArguments):
     )
     beside: dict | str | None = setting(  # noqa: RUF009
         None,
-        "Of top_k, how many at most are usable answers of other folders, or rows of your own (JSON).",
+        "Beside these, at most so many usable answers of other folders, or rows of your own (JSON).",
         affects_result=False,
     )  # as for answers
     word_targets: bool = setting(
@@ -216,10 +216,6 @@ class SftArguments(TableArguments):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.beside = read_beside(self.beside)
-        if (taken := sum(self.beside.values())) >= self.top_k:
-            raise UserError(
-                f"beside takes {taken} of top_k {self.top_k}, which leaves none; raise it"
-            )
 
     def check(self, training: Any) -> None:
         """Refuse besides what joins lists into one row, where none could be told from another."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import partial
+from itertools import starmap
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -48,7 +49,7 @@ from sozo.training.estimates import (
 )
 from sozo.training.evaluation import read_evaluate
 from sozo.training.methods import recipe
-from sozo.training.selection import is_run, select_pairs, select_top
+from sozo.training.selection import is_run, select_pairs, select_top, to_stand_beside
 
 _COUNTED = 256  # prompts, or answers of a table, whose tokens are counted
 # Per method: the batch's setting, the count of items, what an item is, its answers.
@@ -208,7 +209,9 @@ def _plan_of(
     if count_key:
         entries = []
         count = values[count_key]
-        count -= count % whole_steps(count_key, count, told)
+        step = whole_steps(count_key, count, told)
+        count += sum(starmap(to_stand_beside, getattr(own, "beside", {}).items()))
+        count -= count % step
     else:
         entries = entries_of(own)
         fit_generation(told, hardware.processes)

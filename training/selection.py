@@ -227,6 +227,13 @@ def is_run(name: str) -> bool:
     return any(chain(*map(Path(name).glob, ("metrics.json", "part-*.parquet"))))
 
 
+def to_stand_beside(name: str, most: int) -> int:
+    """How many rows of a name of `beside` a plan counts: of a file or folder of one's own those there are; else `most`."""
+    if is_run(name) or not Path(name).exists():
+        return most
+    return len(OwnRows(name, most).counts)
+
+
 def _tables(run: RunResult, usable: bool) -> Iterator[tuple[str, Any]]:
     """Of one run the answers to each item, in a table."""
     import pyarrow as pa
@@ -310,22 +317,20 @@ def select_top(
     beside: Mapping[str, int] | None = None,
     step: int = 1,
 ) -> Selected:
-    """The k answers with the highest scores, for SFT; of each of `beside` so many of the k, or what there is.
+    """The k answers with the highest scores, for SFT; beside them of each of `beside` so many, or what there is.
 
     `answers` is a finished run's folder or a table of DAT answers (see `data.schema.part_paths`), or several. One
     that is not there, too small or not scored is refused, and so are prompts that must never be trained on. Beside them
-    stand usable answers of a run, or `OwnRows`. All together are a multiple of `step`.
+    stand usable answers of a run, or `OwnRows`. All together are a multiple of `step`: the lowest of the k are left out.
     """
-    beside = beside or {}
-    own = k - sum(beside.values())
     others = []
-    for name, most in beside.items():
+    for name, most in (beside or {}).items():
         other = Ranked([name], usable=True) if is_run(name) else OwnRows(name, most)
         if count := min(most, int(other.counts.sum())):
             others.append((other, other.shares(count, "beside")))
-    own -= (own + sum(int(shares.sum()) for _, shares in others)) % step
+    own = k - (k + sum(int(shares.sum()) for _, shares in others)) % step
     ranked = Ranked(answers)
-    shares = ranked.shares(own, "top_k without beside's" if beside else "top_k")
+    shares = ranked.shares(own, "top_k")
     for other, theirs in others:
         ranked.add(other, theirs)
         shares = np.append(shares, theirs)

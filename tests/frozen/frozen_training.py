@@ -70,7 +70,7 @@ def selections(folder: Path) -> Mapping[str, Any]:
     for k in (8, 64, 128):
         top = select_top([one, two], k)
         values[f"top {k}"] = [list(top.ids), top.facts()]
-    beside = select_top([one], 24, {str(two): 8})
+    beside = select_top([one], 16, {str(two): 8})
     values["beside"] = [list(beside.ids), beside.facts()]
     for rule in RULES:
         for seed in (0, 1):

@@ -22,6 +22,7 @@ from sozo.training.selection import (
     Selected,
     select_pairs,
     select_top,
+    to_stand_beside,
     training_rows,
 )
 
@@ -230,7 +231,7 @@ def test_beside_the_best_stand_usable_answers_of_another_folder(run, tmp_path):
     lists = table(tmp_path)
     run("toy", cats=[1.0, 2.0, None], laws=[4.0, None, None])
     run("own", ants=[0.5, 0.7])
-    top = select_top(lists, 7, {"toy": 2, "own": 1})
+    top = select_top(lists, 4, {"toy": 2, "own": 1})
     # Of two usable ones to cats and one to laws every prompt gives its share, the best first; none is unusable.
     assert top.ids == ["c", "a", "e", "g", "ants#1", "cats#1", "laws#0"]
     assert top.prompts[-3:] == ["ask ants", "ask cats", "ask laws"]
@@ -239,15 +240,15 @@ def test_beside_the_best_stand_usable_answers_of_another_folder(run, tmp_path):
     # Others that answer a prompt of the first stand behind them, and are counted apart.
     run("more", dogs=[3.0])
     run("dogs", dogs=[1.0, 2.0])
-    top = select_top(Path("dogs"), 2, {"more": 1})
+    top = select_top(Path("dogs"), 1, {"more": 1})
     assert (top.texts, top.of) == (["dogs 2.0", "dogs 3.0"], 3)
     # Of too few all are taken, and what fills no step of three is left out.
-    assert len(select_top(lists, 9, {"toy": 4}, 3).ids) == 6
+    assert len(select_top(lists, 5, {"toy": 4}, 3).ids) == 6
     with refused("selection: too few answers of its own"):
-        select_top(lists, 12, {"toy": 2})
+        select_top(lists, 10, {"toy": 2})
     # What is trained on already is not taken again.
     with refused("selection: beside what is trained on"):
-        select_top(Path("toy"), 4, {"toy": 1})
+        select_top(Path("toy"), 3, {"toy": 1})
 
 
 def test_rows_of_one_s_own_stand_beside_and_are_asked_as_they_are(tmp_path):
@@ -255,14 +256,16 @@ def test_rows_of_one_s_own_stand_beside_and_are_asked_as_they_are(tmp_path):
     turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
     rows = [{"messages": [*turns, *turns]}, {"prompt": "a", "completion": "c"}]
     chat.write_text("\n".join(map(json.dumps, rows)))
-    top = select_top(table(tmp_path / "t"), 3, {str(chat): 2})
+    top = select_top(table(tmp_path / "t"), 1, {str(chat): 2})
     asked = training_rows({"completion": top}, conversational=True)
     assert [row["prompt"] for row in asked[1:]] == [[*turns, turns[0]], [turns[0]]]
     assert [row["completion"][0]["content"] for row in asked[1:]] == ["b", "c"]
     assert "2 chat.jsonl" in top.summary()
+    assert to_stand_beside(str(chat), 5) == 2
+    assert to_stand_beside("not drawn yet", 5) == 5
     chat.write_text('{"messages": [1]}')
     with refused("selection: a row that is no conversation"):
-        select_top(tmp_path / "t", 2, {str(chat): 1})
+        select_top(tmp_path / "t", 1, {str(chat): 1})
 
 
 @pytest.mark.parametrize("wrong", [["runs/own"], {"a": True}, {"a": 1.5}, {1: 2}, "["])
@@ -271,8 +274,6 @@ def test_what_stands_beside_names_folders_and_counts(wrong):
         SftArguments(answers=["a"], beside=wrong)
     assert SftArguments(answers=["a"], beside='{"b": 8}').beside == {"b": 8}
     assert SftArguments(answers=["a"]).beside == {}
-    with refused("selection: beside leaves none"):
-        SftArguments(answers=["a"], beside={"b": 8}, top_k=8)
 
 
 def test_what_must_never_be_trained_on_is_refused(run, monkeypatch):

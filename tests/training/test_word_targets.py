@@ -351,7 +351,7 @@ def test_another_task_s_answers_stand_beside_the_lists(mini, table, tmp_path):
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     other = score_answers(task, file, tmp_path / "sentences").folder
     beside = json.dumps({str(other): 4})
-    short = {"top_k": 132, "max_steps": 1, "beside": beside}
+    short = {"top_k": 128, "max_steps": 1, "beside": beside}
     output = train(mini, [table], tmp_path / "out", **short)
     selection = recorded(output)["settings"]["selection"]
     assert (selection["answers"], selection["prompts"]) == (132, 5)

@@ -1,4 +1,4 @@
-"""What the task sentences pays to who reads nothing or cheats, and how fast it scores: the table of docs/sentences.md.
+"""What the task sentences pays to who reads nothing or cheats, and how fast it scores: the table of suite/README.md.
 
     python benchmarks/sentences.py
     python benchmarks/sentences.py --language en

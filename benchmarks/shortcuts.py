@@ -1,4 +1,4 @@
-"""What classifiers score on SIPeN's items that see a part of each: the table of docs/sipen.md, or of your own items.
+"""What classifiers score on SIPeN's items that see a part of each: the table of suite/README.md, or of your own items.
 
     python benchmarks/shortcuts.py
     python benchmarks/shortcuts.py --items items.jsonl

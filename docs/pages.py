@@ -114,7 +114,7 @@ if __name__ == "__main__":
         shutil.copy(page, PAGES / "examples")
     readmes = [
         f"{folder}/**/README.md"
-        for folder in ("benchmarks", "data", "examples", "recipes", "suite")
+        for folder in ("benchmarks", "data", "examples", "recipes", "studies", "suite")
     ]
     for page in [
         page

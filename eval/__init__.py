@@ -19,7 +19,7 @@ def frame(
 ) -> "pd.DataFrame":
     """Every finding about finished runs as a pandas data frame, a row a number, as `sozo report` has them.
 
-    `runs` are folders, however deep: `DIR`, or `NAME=DIR`. docs/comparing.md tells its columns, with their units.
+    `runs` are folders, however deep: `DIR`, or `NAME=DIR`. docs/reports.md tells its columns, with their units.
 
         table = frame(["runs/eval"], base="before")
         table.query("first_screen and state == 'higher'")[["model", "measure", "value"]]

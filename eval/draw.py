@@ -356,7 +356,7 @@ def _expect_usable(parts: Sequence[TablePart]) -> None:
     del reasons[ERROR]
     came = reasons.total()
     why = ", ".join(f"{n:,} {reason}" for reason, n in reasons.most_common(2))
-    remedy = "docs/usable-lists.md says what helps, and --keep-going draws on from here"
+    remedy = "docs/train.md says what helps, and --keep-going draws on from here"
     message = f"none of the first {came:,} answers is usable ({why}); {remedy}"
     if came >= _STOPS:
         raise InVainError(message)

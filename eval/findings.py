@@ -240,7 +240,7 @@ def _prepared(
 
 
 def frame(found: Findings) -> "pd.DataFrame":
-    """The rows as a pandas data frame; its columns are told in docs/comparing.md."""
+    """The rows as a pandas data frame; its columns are told in docs/reports.md."""
     import pandas as pd
 
     return pd.DataFrame([row.to_json() for row in found.rows])

@@ -245,7 +245,7 @@ class DatPairing(DatDistance):
 
     Which words are used earns nothing: words drawn independently of each other, in all places alike, are paid 0 on
     average if they are the reference's, and less if they are others. What still earns without combining is a template,
-    another use of words in each place: `dat/position` shows it (docs/instruments.md).
+    another use of words in each place: `dat/position` shows it (docs/reports.md).
     """
 
     names = ("dat_pairing", "dat")

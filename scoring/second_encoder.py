@@ -104,7 +104,7 @@ class GainParts:
     word_choice: Estimate | None
     position: (
         Estimate | None
-    )  # its interval is wider than it need be (docs/instruments.md)
+    )  # its interval is wider than it need be (docs/reports.md)
     pairing: Estimate | None  # what no choice of words can raise
     base_variance: float = (
         0.0  # of pairing, that part of its variance which is the base's

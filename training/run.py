@@ -341,7 +341,7 @@ def _fit(
     if recorder.in_vain:
         raise UserError(
             f"step {trainer.state.global_step}: every reward of {UNPAID_STEPS} logged steps in a row was 0, so nothing "
-            "is learned; warm the model up by SFT on drawn lists (docs/usable-lists.md), "
+            "is learned; warm the model up by SFT on drawn lists (docs/train.md), "
             "put sozo.rewards.make_dat_usable beside the reward where some lists are usable, or ask in another form "
             "(system_prompt)"
         )

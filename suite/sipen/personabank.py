@@ -165,6 +165,6 @@ def sipen_items(settings: BuildSettings) -> list[str]:
     premises = len({item.premise_id for item in items})
     annotated = "annotated by sozo, not by the paper's authors"
     return [
-        f"{len(items):,} hypotheses about {premises:,} premises, {annotated}: docs/sipen.md",
+        f"{len(items):,} hypotheses about {premises:,} premises, {annotated}: suite/README.md",
         settings.output,
     ]

@@ -147,7 +147,7 @@ class DatView(View[DatRunResult]):
                 for text in run.texts(reason)[:2]
             ),
             *named,
-            "What helps: docs/usable-lists.md.",
+            "What helps: docs/train.md.",
         ]
 
     def tables(self, measures: Sequence[Measure]) -> Sequence[ModelTable]:

@@ -19,7 +19,7 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted(
         path
-        for room in ("recipes", "examples", "benchmarks")
+        for room in ("recipes", "examples", "benchmarks", "studies", "suite", "data")
         for path in (ROOT / room).rglob("README.md")
     ),
 ]

@@ -21,7 +21,7 @@ ROOMS = (
     *("studies", "recipes", "docs", "benchmarks", "examples"),
 )
 # Whole files about the papers' tables, number by number, which tests recompute (test_published.py, published_check).
-ABOUT_TABLES = ("data/published/README.md", "docs/published-check.md")
+ABOUT_TABLES = ("data/published/README.md",)
 # Of people's results, which have a Table 1 of their own.
 OWN_TABLES = ("suite/people/people.yaml", "suite/people/result.py")
 _CITATION = re.compile(

@@ -1,1 +1,1 @@
-"""What the papers derived from their own tables, recomputed: `docs/published-check.md` is its page."""
+"""What the papers derived from their own tables, recomputed: `recomputed.csv`, and what data/published/README.md says."""

@@ -6,7 +6,6 @@ from bisect import bisect_left
 from math import comb
 
 from published_check.p_values import p_value
-from sozo.data.markdown import bullets, table
 from sozo.data.published import load
 
 TENTATIVE = 0.667  # Krippendorff's own lower line, for conclusions that are tentative
@@ -66,37 +65,3 @@ def facts() -> list[str]:
         f"Within fields there can be {most_pairs()} pairs.",
         "Cannot be recomputed: Figure 1 and the points of Figure 3 (not printed), Table 2 (without the scores).",
     ]
-
-
-def to_markdown() -> str:
-    """The section of the page."""
-    by_axis = [
-        (row["axis"], [row[field] for field in ("NLP", "CS", "MatChem")])
-        for row in load("pbig_agreement")
-    ]
-    means = [
-        (axis, [value for value in values if value is not None])
-        for axis, values in by_axis
-    ]
-    rows = [
-        [axis, f"{round(sum(values) / len(values), 2) + 0.0:.2f}", str(len(values))]
-        for axis, values in means
-    ]
-    correlations = [
-        [
-            row["history"],
-            f"{row['pearson']:.3f}",
-            f"{pairs_needed(abs(row['pearson'])):,}",
-        ]
-        for row in load("pbig_reasons")
-    ]
-    parts = [
-        "## PBIG-DATA\n",
-        "*PBIG-DATA* (Hirota et al.): experts' agreement and judges that imitate them.\n",
-        bullets(facts()),
-        "Mean alpha over the fields, not printed:\n",
-        table(("Axis", "Mean", "Fields"), rows),
-        "Judges' reasons against experts' agreement, and the fewest independent pairs that give p < 0.05:\n",
-        table(("Examples", "r", "Pairs needed"), correlations),
-    ]
-    return "\n".join(parts)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from sozo.data.markdown import bullets, table
 from sozo.data.published import load, load_text
 from sozo.scoring.statistics.proportions import mcnemar, wilson
 
@@ -17,7 +16,7 @@ DENOMINATORS = {
     "numeral": 591,
     "adjective": 39,
 }  # hypotheses, from Table 1
-PREMISES, HYPOTHESES = 387, 1_076
+PREMISES = 387
 MOST_NINE, MOST_TEN = 3, 1  # how often the two words stand in PersonaBank at all
 LABELS = ("implicature", "entailment")
 VERDICTS = ("below 0.05", "open", "not below 0.05")
@@ -224,18 +223,6 @@ def _divided(hypotheses: int) -> Iterator[tuple[int, int, int]]:
                 yield rest // 4 + two + three, two, three
 
 
-def by_category() -> dict[str, dict[str, tuple[int, int, int]]]:
-    """Model -> category -> right by implicature, by entailment, by neither (which the paper does not print)."""
-    cells = iter(accuracy())
-    counts: dict[str, dict[str, tuple[int, int, int]]] = {}
-    for model in (row["model"] for row in load_text("sipen_accuracy")):
-        for category, n in DENOMINATORS.items():
-            implicature, entailment = (next(cells).counts[0] for _ in LABELS)
-            by_label = implicature, entailment, n - implicature - entailment
-            counts.setdefault(model, {})[category] = by_label
-    return counts
-
-
 def unborne() -> list[str]:
     """Sentences of the paper that its tables do not bear out."""
     numeral = {
@@ -298,55 +285,6 @@ def significance() -> list[str]:
             f"Table {number}, {said.total()} comparisons, p whatever the pairing: {counted}."
         )
     return lines
-
-
-def to_markdown() -> str:
-    """The section of the page."""
-    shown = [
-        pair
-        for number in "56"
-        for pair in pairs(number)
-        if pair.verdict != VERDICTS[-1]
-    ]
-    rows = [
-        [
-            p.cell,
-            f"{p.first}, {p.second} of {p.n}",
-            f"{p.least:.5f} to {p.most:.3f}",
-            p.verdict,
-        ]
-        for p in shown
-    ]
-    unprinted = []
-    for model, counts in by_category().items():
-        neither = [
-            f"{k[2] / DENOMINATORS[category]:.1%}" for category, k in counts.items()
-        ]
-        totals = [sum(k[label] for k in counts.values()) for label in (0, 1)]
-        unprinted.append(
-            [model, *neither, *(f"{k} ({k / HYPOTHESES:.1%})" for k in totals)]
-        )
-    parts = [
-        "## SIPeN\n",
-        "*SIPeN: パーソナルナラティブから構築された尺度推意ベンチマーク* (NLP 2025).\n",
-        bullets(facts()),
-        "### Counts behind SIPeN's Table 4\n",
-        table(
-            ("Cell", "Printed", "Count"),
-            [[c.cell, c.printed, f"{c.counts[0]} of {c.n}"] for c in accuracy()],
-        ),
-        "Not printed: the share that is right by neither label, and both accuracies over all hypotheses.\n",
-        table(
-            ("Model", *DENOMINATORS, "Implicature, all", "Entailment, all"), unprinted
-        ),
-        "### Significance that SIPeN's paper does not give\n",
-        "The same premises stand behind both figures, so the p-value of McNemar's exact test lies between bounds.\n",
-        bullets(significance()),
-        table(("Comparison", "Counts", "p", "Verdict"), rows),
-        "### Sentences that SIPeN's tables do not bear out\n",
-        bullets(unborne()),
-    ]
-    return "\n".join(parts)
 
 
 def _either(values: set[int]) -> str:

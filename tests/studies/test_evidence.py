@@ -14,20 +14,31 @@ from sozo.studies.study.claims import MEASURES, judge, seeds_cell
 from sozo.studies.study.config import load_study
 
 WORDS, PAIRING = "different words", "second encoder pairing"
-# The columns of a section's tables: over the seeds, and of each seed.
 COLUMNS = ("usable", "score", WORDS, PAIRING)
-BY_SEED = ("usable", WORDS, PAIRING)
+SCORELESS = ("usable", WORDS, PAIRING)
 # A study's YAML below recipes/, beside it NAME-rows.jsonl: the `rows` of its metrics.json, one a line. The page, the
 # section's heading, its columns, and what the section calls an arm, where that is not the arm's name.
 STUDIES = [
-    ("tiny/quickstart", "docs/beyond.md", "The quickstart at five seeds", COLUMNS, {}),
+    (
+        "tiny/quickstart",
+        "recipes/tiny/README.md",
+        "The quickstart at five seeds",
+        COLUMNS,
+        {},
+    ),
     # Of these two the scores are lost, and of the first also the base's rows.
-    ("tiny/against-placebo", "docs/beyond.md", "Against a placebo", BY_SEED, {}),
+    (
+        "tiny/against-placebo",
+        "recipes/tiny/README.md",
+        "Against a placebo",
+        SCORELESS,
+        {},
+    ),
     (
         "smollm2-135m/against-placebo",
         "recipes/smollm2-135m/README.md",
         "Against a placebo",
-        BY_SEED,
+        SCORELESS,
         {"base": "`wide`, one seed"},
     ),
 ]
@@ -128,12 +139,3 @@ def test_a_section_says_what_the_rows_of_its_study_say(
     for arm in arms:
         expected = [over(values[measure][arm.name], measure) for measure in columns]
         assert lines[labels.get(arm.name, arm.name)] == expected, arm.name
-
-    trained = [arm for arm in study.rows if arm.train]
-    for seed in study.seeds:
-        expected = [
-            plain(MEASURES[measure].show(values[measure][arm.name][seed]))
-            for measure in BY_SEED
-            for arm in trained
-        ]
-        assert lines[str(seed)] == expected, seed

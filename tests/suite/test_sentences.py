@@ -362,7 +362,7 @@ def test_rules_that_read_nothing(language):
         rows["words joined by と" if language == "ja" else "words joined by and"][0] < 5
     )
     assert rows["shuffled words of a sentence"][0] < 45
-    # What no rule here sees, and fluency does: docs/sentences.md says so.
+    # What no rule here sees, and fluency does: suite/README.md says so.
     assert (
         rows[
             "random nouns and particles"

@@ -156,7 +156,7 @@ def test_personabank_gives_the_printed_hypotheses_and_nearly_its_counts(
     )
     assert (
         premises["two"] == 25
-    )  # the paper's 21 is not within 10%: docs/sipen.md says so
+    )  # the paper's 21 is not within 10%: suite/README.md says so
 
 
 def test_no_file_of_the_repository_holds_eight_words_of_a_story(personabank):

@@ -109,9 +109,11 @@ def reference(path: Path) -> str:
 if __name__ == "__main__":
     shutil.rmtree(PAGES, ignore_errors=True)
     shutil.copytree(ROOT / "docs", PAGES / "docs")
-    (PAGES / "examples").mkdir()
-    for page in (ROOT / "examples").glob("*.html"):  # which open as they are
-        shutil.copy(page, PAGES / "examples")
+    # What is shown as it is.
+    for file in (*ROOT.glob("examples/*.html"), *ROOT.glob("recipes/*/*.svg")):
+        place = PAGES / file.relative_to(ROOT)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, place)
     readmes = [
         f"{folder}/**/README.md"
         for folder in ("benchmarks", "data", "examples", "recipes", "studies", "suite")

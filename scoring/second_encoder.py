@@ -102,9 +102,7 @@ class GainParts:
     )  # the same, if the row's words were shuffled among its lists: by choice of words alone
     centred: Estimate | None
     word_choice: Estimate | None
-    position: (
-        Estimate | None
-    )  # its interval is wider than it need be (docs/reports.md)
+    position: Estimate | None  # its interval is wider than it need be (docs/reports.md)
     pairing: Estimate | None  # what no choice of words can raise
     base_variance: float = (
         0.0  # of pairing, that part of its variance which is the base's

@@ -46,7 +46,7 @@ def citations():
             continue
         for kind, numbers in _CITATION.findall(text):
             found |= {(name, f"{kind.lower()} {n}") for n in _NUMBER.findall(numbers)}
-        if name == "docs/study.md":  # whose table gives sections by their numbers alone
+        if name == "docs/reproduce.md":  # its table gives sections by numbers alone
             found |= {(name, f"section {n}") for n in _TABLE_OF_PAPER.findall(text)}
     return found
 

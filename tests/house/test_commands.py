@@ -16,7 +16,8 @@ pytestmark = pytest.mark.studies  # of the whole repository
 # Of other projects, or the shell's own, and with nothing of ours in it.
 OTHERS = r"vf-eval |inspect eval |lm_eval |flexeval_file |python -m (verl|openrlhf)\."  # tools with an integration
 ELSEWHERE = re.compile(
-    r"cd |cp |ln |for |\[ |sed -i |grep |head |curl |hf |export |git clone |pre-commit install|tar |cmake |\. |python3 -m venv |"
+    r"cd |cp |ln |for |\[ |sed -i |grep |head |curl |hf |export |git clone |pre-commit install|"
+    r"tar |cmake |source |python3 -m venv |"
     r"sbatch (--nodes=2 )?recipes/slurm/(one-node|several-nodes|study)\.sbatch (grpo --config )?recipes/|"
     r"transformers serve|vllm serve |wandb sync|D=|" + OTHERS
 )

@@ -177,14 +177,16 @@ def test_yaml_is_taken(block, monkeypatch, tmp_path):
 
 @pytest.mark.suite
 def test_pages_say_the_code_s_defaults():
-    dat, jcq, sat = map(task_type, ("dat", "jcq", "sat"))
+    dat, jcq, sat, sipen = map(task_type, ("dat", "jcq", "sat", "sipen"))
     limits = [kind.max_new_tokens for kind in (dat, jcq, sat)]
+    greedy = f"temperature {sipen.temperature:g} and stops after"
     for page, said in (
-        ("dat.md", f"until {TRIALS} answers are"),
-        ("dat.md", f"asks it {PAPER_ANSWERS:,} times"),
-        ("dat.md", f"--num-answers {PAPER_ANSWERS} "),
-        ("endpoints.md", "up to {:,}, {:,} and {:,} tokens".format(*limits)),
-        ("vllm.md", f"limit of {jcq.max_new_tokens:,} tokens"),
+        ("measure.md", f"until {TRIALS} answers are"),
+        ("measure.md", f"asks it {PAPER_ANSWERS:,} times"),
+        ("measure.md", f"--num-answers {PAPER_ANSWERS}"),
+        ("measure.md", f"{greedy} {sipen.max_new_tokens} tokens"),
+        ("judges.md", "up to {:,}, {:,} and {:,} tokens".format(*limits)),
+        ("judges.md", f"limit of {jcq.max_new_tokens:,} tokens"),
         ("integrations.md", f"{MOST_COMPLETIONS:,} completions"),
     ):
         assert said in (ROOT / "docs" / page).read_text("utf-8"), f"{page}: {said}"

@@ -1,4 +1,4 @@
-"""What SAT's reward pays for honest rewrites of ten stories, and for attacks on it: the table of docs/sat-reward.md.
+"""What SAT's reward pays for honest rewrites of ten stories, and for attacks on it: benchmarks/README.md.
 
 python benchmarks/sat_gate.py                # the five stories on which the limits were not set
 python benchmarks/sat_gate.py --part set     # those on which they were

@@ -326,7 +326,7 @@ def _score_command(kind: type[Task]) -> Callable[..., None]:
         if file.suffix.lower() in KINDS[1:]:
             raise UserError(
                 f"{file}: is a spreadsheet; give a model's answers as CSV or JSON lines with a column text "
-                "(docs/answer-files.md); what people wrote: docs/people.md"
+                "(docs/measure.md); what people wrote: docs/people.md"
             )
         with Loaded() as loaded:
             task = kind(settings[kind.name])

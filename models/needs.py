@@ -68,7 +68,7 @@ def not_here(
         if not is_here(name):
             yield (
                 f"{name}: neither in a folder nor in the hub's cache, and the hub has not answered with it; "
-                "make the folder, load it beforehand (docs/cluster.md), or name another"
+                "make the folder, load it beforehand (docs/install.md), or name another"
             )
 
 

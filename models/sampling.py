@@ -1,7 +1,7 @@
 """How answers are drawn, by name: `temperature=1.3,min_p=0.1`, `best-of=4`, `verbalized=5`. Each makes a row of its own.
 
 A model is trained, or only hotter: the untrained one at other temperatures, truncated, chosen among several answers or
-asked for several at once, is what it has to be compared with (docs/evaluation.md).
+asked for several at once, is what it has to be compared with (docs/measure.md).
 """
 
 from dataclasses import asdict

@@ -38,7 +38,7 @@ USUAL_SLOTS, MOST_SLOTS = 256, 1024
 class TransformersGenerator:
     """A transformers model, sampled from its own distribution at a temperature (the benchmark: 1; paper, section 4.1).
 
-    The paper says no temperature of its trained models, and nowhere whether anything is truncated (docs/study.md). Here
+    The paper says no temperature of its trained models, and nowhere whether anything is truncated (docs/reproduce.md). Here
     nothing is but by `truncation` (`top_k`, `top_p`, `min_p`), and of the model's own generation config only the end
     tokens count. A prompt is computed once however often it is asked, and all prompts go through the model together
     (`models.shared_prefix`); a model whose attention does not allow it goes through `model.generate`. An answer that

@@ -100,7 +100,7 @@ class DiverseReward(Wrapping):
             threshold = ALIKE[alike] or ALIKE_FROM.get(encoder)
         if threshold is None:
             raise UserError(
-                f"no threshold was measured for {encoder}; give one (docs/rewards.md says how)"
+                f"no threshold was measured for {encoder}; give one (docs/reward.md says how)"
             )
         if isinstance(threshold, bool) or not 0 < threshold <= 1:
             raise UserError(

@@ -30,7 +30,7 @@ class Gpu:
 
 GPUS = (Gpu("A100", 312e12, 2.04e12), Gpu("H100", 989e12, 3.35e12))
 # Seconds that launching a layer's kernels for one token takes without vLLM's CUDA graphs, however many answers it is
-# for: 19 to 24 ms in all for 18 layers, measured on one H200 (docs/gpu.md).
+# for: 19 to 24 ms in all for 18 layers, measured on one H200 (benchmarks/README.md).
 _LAUNCH = 0.022 / 18
 
 

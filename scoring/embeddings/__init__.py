@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 DEFAULT_ENCODER = "ja-ginza"
-# The cosine from which two texts count as alike, chosen on pairs that we wrote in the encoder's own language (docs/rewards.md).
+# The cosine from which two texts count as alike, chosen on pairs in the encoder's own language (benchmarks/README.md).
 ALIKE_FROM = {
     "e5": 0.92,
     "minilm": 0.75,

@@ -28,7 +28,7 @@ from sozo.data.yaml_loader import parse_yaml
 KEY_ENV = "OPENAI_API_KEY"
 NONE = "none"  # of a setting that is not to be sent
 # In the help of every role's flag.
-HELP = "file, or text such as '{key_env: MY_KEY, temperature: none}': docs/endpoints.md"
+HELP = "file, or text such as '{key_env: MY_KEY, temperature: none}': docs/judges.md"
 
 _KEYS_PLACE = "put the key into an environment variable and name this as key_env; it is sent as a header"
 # What an address may end with that is the request's own.

@@ -1,6 +1,6 @@
 """DAT rule 3: what a morphological analysis has to look like for a word to count as a noun, whichever the analyser.
 
-The paper says only that Juman++ validates nouns (section 4.1). How its output is read is ours (docs/study.md).
+The paper says only that Juman++ validates nouns (section 4.1). How its output is read is ours (docs/reproduce.md).
 """
 
 import unicodedata

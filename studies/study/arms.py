@@ -77,7 +77,7 @@ def read_arms(
     """The arms of a YAML's `arms`, each made of arms above it; `sampling_flags` are those of studies/study/sample.py."""
     if not isinstance(values, Mapping) or not values:
         raise UserError(
-            "arms must hold lines such as `SFT: {train: sft, answers: random}`; see docs/study.md"
+            "arms must hold lines such as `SFT: {train: sft, answers: random}`; see docs/reproduce.md"
         )
     arms: dict[str, Arm] = {}
     for name, settings in values.items():

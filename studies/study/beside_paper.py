@@ -1,6 +1,6 @@
 """A study's rows beside the paper's: how far each figure is off, how far chance may take it, and what else may have.
 
-Nobody trained the rows random and base, so that only chance and the choices of docs/study.md move them: they have a
+Nobody trained the rows random and base, so that only chance and the choices of docs/reproduce.md move them: they have a
 tolerance, and `sozo study` stops where they miss it. What one more training would move, the paper does not say.
 """
 
@@ -198,7 +198,7 @@ def gate(
     yield from (f"would explain it: {cause}" for cause in explained)
     if missed and not go_on:
         raise UserError(
-            f"{len(missed)} figure(s) of {missed[-1].row} miss the paper; see above, and docs/study.md, what the paper "
+            f"{len(missed)} figure(s) of {missed[-1].row} miss the paper; see above, and docs/reproduce.md, what the paper "
             "leaves open; --go-on continues"
         )
 

@@ -283,7 +283,7 @@ def scorer_facts(folders: Mapping[str, Path]) -> dict[str, str]:
 
 
 def evaluations(rows: Mapping[str, StudyRow]) -> dict[str, dict[str, dict[int, float]]]:
-    """What trainings measured as they went (docs/while-training.md): measure -> row -> step -> value."""
+    """What trainings measured as they went (docs/train.md): measure -> row -> step -> value."""
     evaluated = {
         name: read_evaluations(Path(row.model))
         for name, row in rows.items()

@@ -157,7 +157,7 @@ def plan(study: Study, steps: Sequence[Step], launch: list[str]) -> Iterator[str
         yield f"# disk: {most:.3g} GiB at most, {free:.3g} GiB free: {verdict}"
     yield f"# results: {study.step_folder('table')}/result.md, report.html, metrics.json, report-tables/"
     if trained:
-        yield f"# W&B, project {project}: {', '.join(trained)} (docs/wandb.md); the table is in files only"
+        yield f"# W&B, project {project}: {', '.join(trained)} (docs/train.md); the table is in files only"
     yield from (f"# to hit: {line}" for line in papers_rows(study.paper_model))
     yield from (f"# {fault}" for fault in machine_faults())
 

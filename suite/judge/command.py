@@ -175,7 +175,7 @@ def _show(check: Check, folder: Path, name: str) -> None:
     if prose := check.get("in_prose"):
         of = n_of(prose, check["verdicts"])
         lines.append(
-            f"{of} verdicts stand among other text, and have no scores here: ask for scores alone (docs/jcq.md)"
+            f"{of} verdicts stand among other text, and have no scores here: ask for scores alone (docs/judges.md)"
         )
     if check["failed"]:
         rule = f"FAILED: the real answer is surely above the planted one in less than {LEAST:.0%} of pairs (a tie counts half)"

@@ -1,7 +1,7 @@
 """DatScorer: texts -> DAT scores or reasons, for benchmark, rewards and training data; and what can be set about it.
 
 parse -> script -> noun -> repeated word -> vector -> mean pairwise distance (the score: paper, section 3.2; the first
-three rules: section 4.1, read by us; the other two are ours: docs/study.md).
+three rules: section 4.1, read by us; the other two are ours: docs/reproduce.md).
 """
 
 import json

@@ -1,6 +1,6 @@
 """What a text must be before its distance from the story is paid: a rewrite of that story, and prose.
 
-No rule looks at the encoder, so that the limits hold whichever one pays. docs/sat-reward.md shows what they stop.
+No rule looks at the encoder, so that the limits hold whichever one pays. benchmarks/README.md shows what they stop.
 """
 
 import math

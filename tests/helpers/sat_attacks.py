@@ -40,7 +40,7 @@ ESSAYS = (
         "最後に少しだけ足す。"
     ),
 )
-# What knows the gate and works around it. Shown beside the others; docs/sat-reward.md says which of them are paid.
+# What knows the gate and works around it. Shown beside the others; benchmarks/README.md says which of them are paid.
 ADAPTIVE = ("rewrite's sentences shuffled", "rewrite, last third essay", "essay, story's words listed",
             "other rewrite, story's nouns", "rare sentences, story's nouns")  # fmt: skip
 

@@ -131,7 +131,7 @@ def wrong(cosines, threshold):
 def test_an_encoder_s_threshold_is_chosen_on_half_of_the_pairs(
     encoder, languages, missed, joined
 ):
-    """The other half tells how often it is wrong: of 50 pairs of a kind, 24 English or 25 Japanese (docs/rewards.md)."""
+    """The other half tells how often it is wrong: of 50 pairs of a kind, 24 English or 25 Japanese (benchmarks/README.md)."""
     rows = [
         row
         for row in map(json.loads, PAIRS.read_text("utf-8").splitlines())

@@ -296,7 +296,7 @@ def test_trls_own_command_takes_the_reward(mini, tmp_path):
     ]
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "train.jsonl").write_text("\n".join(rows), "utf-8")
-    # As docs/rewards.md has it.
+    # As docs/reward.md has it.
     (tmp_path / "my_reward.py").write_text(
         "from sozo.rewards import make_dat_reward\n\nreward = make_dat_reward(noun_checker='jumandic')\n"
     )

@@ -1,19 +1,16 @@
 """A study's control tasks: shares, and differences from the base, of stand-ins for trained rows."""
 
 import random
-from dataclasses import replace
 
 import pytest
 
 from sentences import refused
 from sipen_runs import run_of, truthful
-from sozo.data.study_folder import StudyRow
 from sozo.studies.study.config import load_study
 from sozo.studies.study.control_tasks import control_rows
-from sozo.studies.study.page import to_markdown
-from sozo.studies.study.plan import plan_lines
-from sozo.studies.study.result import tables_result
+from sozo.studies.study.page import StudyResult, to_markdown
 from sozo.studies.study.steps import control_runs, study_steps
+from sozo.studies.study.table11 import table11
 from sozo.suite.sipen.items import (
     ANSWERS,
     CONTROL,
@@ -54,25 +51,6 @@ def beside(base, model):
     }
 
 
-def test_a_control_is_a_share_a_difference_and_its_interval(tmp_path):
-    base = row(tmp_path, "base", 0.9)
-    same = beside(base, base)["sipen/controls"]
-    change = same.change.estimate
-    assert change.value == 0
-    assert change.low == pytest.approx(-change.high)
-    assert (
-        -0.1 < change.low < -0.05
-    )  # two pseudo-observations: no certainty even where nothing changed
-    other = row(tmp_path, "other", 0.5)
-    said = beside(base, other)["sipen/controls"]
-    assert said.estimate == other.estimate(said.measure)
-    assert said.change.estimate == other.against(base, said.measure)
-    assert said.change.estimate.high < -0.1
-    assert said.change.estimate.value == pytest.approx(
-        said.value - base.estimate(said.measure).value
-    )
-
-
 def answering(folder, name, answers):
     """A run that answers controls right, and premises' scale items by `answers`: direction -> answer."""
     words = dict(zip(ANSWERS, OPTIONS, strict=True))
@@ -108,16 +86,6 @@ def test_scale_answers_wrong_by_both_readings_are_errors_and_moves_between_them_
     assert errors.change.estimate.low > 0.1
 
 
-def test_without_scale_items_the_controls_stand_alone(tmp_path):
-    controls = [item for item in trial_items() if item.direction in CONTROL]
-    run = finished_run(
-        run_of(
-            tmp_path / "c", truthful, items=controls, sipen_prompt="sipen-ja-v2"
-        ).folder
-    )
-    assert list(beside(run, run)) == ["sipen/controls"]
-
-
 def test_what_is_on_another_scale_is_not_compared(tmp_path):
     base = row(tmp_path, "base", 0.9)
     run = run_of(tmp_path / "literal", truthful, sipen_prompt="sipen-ja-v1")
@@ -130,26 +98,14 @@ def test_a_study_asks_the_base_and_every_trained_row(tmp_path):
     study = load_study(study_file(tmp_path, control_tasks={"sipen": {}}), "runs/s")
     steps = {step.name: step for step in study_steps(study)}
     controls = {"base-sipen", "sft-sipen", "dpo1-sipen", "dpo2-sipen", "grpo-sipen"}
-    assert controls < set(steps)
-    assert ("GRPO", "grpo-sipen") in {
-        (row, folder.name) for row, folder in control_runs(study)
-    }
     assert {folder.name for _, folder in control_runs(study)} == controls
     grpo = steps["grpo-sipen"]
-    assert (grpo.script, grpo.flags["task"], grpo.inputs, grpo.flags["model"]) == (
-        "sample",
-        "sipen",
-        ("grpo",),
-        "runs/s/grpo",
-    )
-    assert (grpo.flags["source"], grpo.flags["backend"]) == ("GRPO", "transformers")
+    assert grpo.inputs == ("grpo",)
+    told = [grpo.flags[name] for name in ("task", "model", "source")]
+    assert told == ["sipen", "runs/s/grpo", "GRPO"]
     assert not {"max_new_tokens", "temperature", "noun_checker"} & set(grpo.flags)
-    assert "sipen" in plan_lines(study, grpo)[0]
     assert controls < set(steps["table"].inputs)
-    names = [step.name for step in study_steps(study)]
-    assert names.index("grpo") < names.index("grpo-sipen") < names.index("table")
-    plain = [step.name for step in study_steps(replace(study, control_tasks={}))]
-    assert plain == [name for name in names if name not in controls]
+    assert list(steps).index("grpo") < list(steps).index("grpo-sipen")
 
 
 @pytest.mark.parametrize(
@@ -178,8 +134,8 @@ def test_the_difference_stands_beside_the_row(tmp_path):
         (name, row(tmp_path / "g", name, right).folder)
         for name, right in shares.items()
     ]
-    rows = {name: StudyRow(None, folder) for name, folder in tables.items()}
-    result = tables_result("Table 11", rows, controls=runs)
+    controls = control_rows(runs, dict.fromkeys(("SFT", "GRPO"), "base"))
+    result = StudyResult("Table 11", table11(tables), controls)
     text = to_markdown(result)
     lines = {
         line.split(" | ")[0].strip("| "): line
@@ -190,8 +146,10 @@ def test_the_difference_stands_beside_the_row(tmp_path):
     assert "90.3% [" in lines["base"]
     stored = result.to_json()["control_tasks"]["sipen/controls"]
     assert "difference" not in stored["base"]
-    assert stored["SFT"]["difference"] == 0
-    change = stored["GRPO"]
+    same, change = stored["SFT"], stored["GRPO"]
+    assert same["difference"] == 0
+    # Two pseudo-observations: no certainty even where nothing changed.
+    assert -0.1 < same["difference_low"] < -0.05
     assert (
         change["difference_low"] < change["difference"] < change["difference_high"] < 0
     )

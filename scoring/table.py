@@ -215,7 +215,7 @@ class Table:
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What its numbers must not be read without, each once, behind the rows, or one side of theirs, that it is about."""
+        """What its numbers must not be read without, each once; behind the rows, or one side of theirs, that it is about."""
         names: dict[str, dict[str, None]] = {}
         for row in self.rows:
             for caveat in row.caveats:
@@ -224,14 +224,17 @@ class Table:
                     of, own = caveat.values["of"], caveat.values["caveat"]
                 names.setdefault(own, {})[of] = None
         by_names: dict[str, str] = {}
+        every = {row.name for row in self.rows}
         for caveat, models in names.items():
-            name = ", ".join(models)
+            name = "" if models.keys() == every else ", ".join(models)
             if first := by_names.get(name):
                 form = "{first}; {second}"
                 caveat = translatable(form, first=first, second=caveat)
             by_names[name] = caveat
         return tuple(
             translatable("{model}: {caveat}", model=name, caveat=caveat)
+            if name
+            else caveat
             for name, caveat in by_names.items()
         )
 

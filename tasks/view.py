@@ -23,10 +23,9 @@ from sozo.tasks.run_result import RunResult
 
 Run = TypeVar("Run", bound=RunResult)
 
-# Where a column is shown: the terminal's table, W&B, the page's table of why answers failed.
-# The page's table of all columns has those of the terminal and of `PAGE`.
-Place = Flag("Place", ["TERMINAL", "WANDB", "FAILURES", "PAGE"])
-TERMINAL, WANDB, FAILURES, PAGE = Place
+# Where a column is shown: the terminal's table, W&B; the page's table of all columns has those of the terminal, too.
+Place = Flag("Place", ["TERMINAL", "WANDB", "PAGE"])
+TERMINAL, WANDB, PAGE = Place
 NUMBERS = TERMINAL | WANDB
 
 
@@ -130,7 +129,7 @@ def counted(
         )
 
     if name == "reasons":
-        shown |= FAILURES
+        shown |= PAGE
     form = "{kinds}: {kind}"
     return [
         RunColumn(
@@ -198,7 +197,6 @@ class Scatter:
     up: str  # of that on the y axis
     across_label: str  # labels of the axes
     up_label: str
-    size: str = ""  # name of the column, of shares, by which spots are large; without it they are equal
     by_n: bool = False  # a picture for each n of the x axis: different words compare in equally many lists
 
 

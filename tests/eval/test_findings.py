@@ -425,17 +425,6 @@ def test_without_a_base_there_are_means_only(scored, tmp_path):
     )
 
 
-def test_a_ratio_of_ones_own_is_not_subtracted(tmp_path):
-    for name in ("base", "model"):
-        jcq(tmp_path, name)
-    base, model = (one.run("jcq") for one in find_evaluated([str(tmp_path)]))
-    with pytest.raises(
-        NotImplementedError,
-        match=r"jcq/own is compared by a ratio: JcqRunResult\.against must do it",
-    ):
-        model.against(base, Measure("jcq/own", ratio=True))
-
-
 def test_a_further_judge_is_a_column_and_no_model(tmp_path):
     points = {
         ("base", "judge-a"): lambda k: k % 2,

@@ -119,8 +119,7 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
             known = models.setdefault(name, replace(model, name=name))
             further = run.task, run.judge
             if before and run.judge != before.judge and further not in known.judged:
-                again = replace(run, study=model.study)
-                models[name] = replace(known, judged={**known.judged, further: again})
+                models[name] = replace(known, judged={**known.judged, further: run})
                 continue
             if key in known.runs:
                 folders = f"{known.runs[key].folder} and {run.folder}"
@@ -136,9 +135,7 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
                     f"{name} was answered by {servers}, which may be two models ({run.folder}); name the "
                     f"folders: NAME=DIR, with one name for both if it is one model"
                 )
-            models[name] = replace(
-                known, runs={**known.runs, key: replace(run, study=model.study)}
-            )
+            models[name] = replace(known, runs={**known.runs, key: run})
     return tuple(models.values())
 
 
@@ -165,18 +162,18 @@ def _rows(folder: Path) -> Iterator[tuple[Evaluated, RunResult]]:
                     run := finished_run(row.answers)
                 ):
                     seen.add(row.answers.resolve())
-                    yield Evaluated(method, method, study.paper_model, place), run
+                    model = Evaluated(method, method, study.paper_model, place)
+                    yield model, replace(run, study=place)
         elif place.parent in studies:
             studies[place] = studies[place.parent]
-        finished = {"config.json", "metrics.json"} <= set(
-            names
-        ) and place.resolve() not in seen
-        if finished and (run := finished_run(place)):
+        finished = {"config.json", "metrics.json"} <= {*names}
+        if finished and place.resolve() not in seen and (run := finished_run(place)):
             inside.clear()
             source = str(run.metrics["source"])
             root, of = studies.get(place, (None, None))
             if of is not None and source in of.rows:
-                yield Evaluated(source, source, of.paper_model, root), run
+                model = Evaluated(source, source, of.paper_model, root)
+                yield model, replace(run, study=root)
             else:
                 yield Evaluated(source), run
 

@@ -83,12 +83,9 @@ class Finding:
             return NOT_COMPARED
         if self.estimate.low is None:
             return NO_INTERVAL
-        return {1: HIGHER, -1: LOWER, 0: NOT_APART}[self.sign]
-
-    @property
-    def sign(self) -> int:
-        """1 or -1 where its interval leaves out "no difference"."""
-        return self.estimate.sign_of_ratio if self.kind == RATIO else self.estimate.sign
+        known, ratio = self.estimate, self.kind == RATIO
+        sign = known.sign_of_ratio if ratio else known.sign
+        return {1: HIGHER, -1: LOWER, 0: NOT_APART}[sign]
 
     @property
     def p_corrected(self) -> float | None:
@@ -121,9 +118,14 @@ class Finding:
             lines.append(f"d = {number(self.effect, _EFFECT, DIFFERENCE)}")
         lines += [known.reason] if known.reason else []
         lines += ["target"] * (self.target == YES)
-        row = self.to_json()
-        names = ("level", "effect", "base_n", "model_value", "base_value")
-        more = {"p": self.p_corrected, **{name: row[name] for name in names}}
+        numbers: dict[str, Any] = {
+            "level": known.level,
+            "p": self.p_corrected,
+            "effect": self.effect,
+            "base_n": known.base_n,
+            "model_value": self.value,
+            "base_value": self.base_value,
+        }
         return Cell(
             known,
             self.measure,
@@ -132,14 +134,14 @@ class Finding:
             (*lines, *self.below),
             known.reason or "",
             mark=self.state if self.state in (HIGHER, LOWER) else "",
-            more=more if known.value is not None else {},
+            more=numbers if known.value is not None else {},
         )
 
     @property
     def bare(self) -> Cell:
         """The number and its interval alone."""
         known = replace(self.estimate, n=0, base_n=None)
-        return replace(self.cell, content=known, of=None, below=(), why="")
+        return replace(self.cell, content=known, of=None, below=(), why="", more={})
 
     def to_json(self) -> dict[str, object]:
         """The row as files and data frames have it: the same names in every report."""

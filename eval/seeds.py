@@ -94,23 +94,22 @@ def over_runs(cells: Sequence[Cell]) -> Cell:
     known = [cell for cell in cells if isinstance(cell.value, int | float)]
     if not known:
         return Cell(why=cells[0].why)
-    first = known[0]
-    lacking: tuple[str, ...] = ()
+    first, lacking = known[0], list[str]()
     if len(known) < len(cells):
-        lacking = (translatable("{n} seeds", n=n_of(len(known), len(cells))),)
+        lacking.append(translatable("{n} seeds", n=n_of(len(known), len(cells))))
     values = {k: float(cell.value or 0) for k, cell in enumerate(known)}
     mean = first.measure.inside(over_seeds(values), MEAN)
-    return Cell(mean, first.measure, first.kind, below=lacking)
+    return Cell(mean, first.measure, first.kind, below=tuple(lacking))
 
 
 def caveats_of(runs: Sequence[RunResult], *, scorer: bool = False) -> list[str]:
     """What numbers of runs must not be read without, each once, and of counts the sum; perhaps who scored, too."""
     found: dict[Any, str] = {}
     for caveat in chain(*(run.caveats for run in runs)):
-        own = dict(getattr(caveat, "values", {}))
-        if "of" not in own:
+        if not isinstance(caveat, Translatable) or "of" not in caveat.values:
             found[caveat] = caveat
             continue
+        own = dict(caveat.values)
         n, of = own.pop("n"), own.pop("of")
         key = caveat.form, str(own)
         if isinstance(before := found.get(key), Translatable):

@@ -105,21 +105,19 @@ def stated(rows: Sequence[Finding], several: bool) -> Lines:
         label = translatable(form(row), base=row.base)
         lines.setdefault(label, []).append(fact(row, several))
     if any(row.target == NOT_KNOWN for row in rows):
-        said = [translatable("what it was trained on")]
-        lines[translatable("not known")] = said
+        lines[translatable("not known")] = [translatable("what it was trained on")]
     return [*lines.items()]
 
 
 def fact(row: Finding, several: bool) -> str:
     """A difference in one line: what, how much, and by how much that is more or less; `several` tasks are named."""
-    name, known = measure_label(row.measure), row.estimate
-    name = translatable(name)
+    name, known = translatable(measure_label(row.measure)), row.estimate
     main = is_main(row.measure)
     if row.by and (row.kind == CURVE or main) and " by " not in row.measure.name:
         name = translatable("{name} by {by}", name=name, by=row.by)
     if several:
-        form = "{task} {name}"
-        name = translatable(form, task=translatable(row.task), name=name)
+        task = translatable(row.task)
+        name = translatable("{task} {name}", task=task, name=name)
     if row.value is not None:
         value = number(row.value, row.measure)
         name = translatable("{name} {value}", name=name, value=value)

@@ -78,9 +78,7 @@ class TaskOnPage:
     def column_of(self, measure: Measure) -> str:
         """The name of the column that shows a measure with its differences; empty without one."""
         every = self.columns.values()
-        own = [
-            one.name for one in every if one.change and one.change.name == measure.name
-        ]
+        own = [column.name for column in every if column.change == measure]
         return own[0] if own else ""
 
     def caveats(self, method: Method) -> tuple[str, ...]:

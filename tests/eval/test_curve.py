@@ -15,7 +15,7 @@ from sozo.eval.findings import HIGHER, NOT_APART, NOT_COMPARED, findings
 from sozo.eval.report.answer import first_screen
 from sozo.eval.report.labels import english
 from sozo.scoring.statistics.curve import above_line, joined
-from sozo.scoring.statistics.hill import different_words, hill_interval
+from sozo.scoring.statistics.hill import different_words
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
 
@@ -76,16 +76,6 @@ def test_hotter_lies_on_the_curve_and_pairing_above():
 
 
 # The statistics.
-
-
-def test_the_error_of_different_words_is_that_of_their_interval():
-    lists = World().lists(1.0, 200)
-    values = different_words(lists, 100)
-    known = hill_interval(lists, 100)
-    assert values.mean() == pytest.approx(known.value)
-    error = values.std(ddof=1) / len(values) ** 0.5
-    half = (np.log(known.high) - np.log(known.low)) / 2 / 1.972  # Student's, 199
-    assert error / values.mean() == pytest.approx(half, rel=0.02)
 
 
 def test_a_straight_line_needs_no_allowance_and_a_bent_one_does():

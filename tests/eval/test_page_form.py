@@ -55,11 +55,6 @@ def test_a_name_in_csv_is_one_line_and_a_number_stays_one():
     assert (len(heading), row) == (3, ["a  =1", "b", "-1.5"])
 
 
-def test_files_open_in_a_spreadsheet():
-    content = csv_file(table(TableRow("桃", (Cell(1),))))
-    assert content == "\ufeffModel,Score\n桃,1\n".encode()
-
-
 NAMES = (
     "tokyotech-llm/Llama-3.1-Swallow-8B-Instruct-v0.5",
     "a_name_with_underscores_that_is_rather_long",

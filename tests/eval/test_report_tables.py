@@ -10,7 +10,7 @@ import yaml
 
 import house
 from sozo.data.schema import Reason
-from sozo.eval.findings import DIFFERENCE, RATIO, Finding
+from sozo.eval.findings import DIFFERENCE, Finding
 from sozo.eval.report import source
 from sozo.eval.report.labels import both, english, labels, states, wording
 from sozo.eval.report.tables import without_empty
@@ -42,23 +42,6 @@ def finding(value, measure=SCORE, *, half=0.01, kind=DIFFERENCE, **more):
         known,
         **more,
     )
-
-
-@pytest.mark.parametrize(
-    ("value", "half", "kind", "mark"),
-    [
-        (0.02, 0.01, DIFFERENCE, "higher"),
-        (-0.02, 0.01, DIFFERENCE, "lower"),
-        (0.02, 0.02, DIFFERENCE, ""),  # 0 is its end
-        (0.9, 0.1, RATIO, ""),
-        (1.2, 0.1, RATIO, "higher"),
-    ],
-)
-def test_a_mark_is_an_interval_that_leaves_out_no_difference_and_nothing_else(
-    value, half, kind, mark
-):
-    row = finding(value, half=half, kind=kind, effect=0.01, target="yes")
-    assert (row.cell.mark, row.bare.mark) == (mark, mark)
 
 
 def test_a_difference_says_its_level_p_effect_and_whether_it_is_evidence():

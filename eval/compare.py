@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.eval.evaluated import Evaluated, not_alike
@@ -38,7 +39,6 @@ class Compared:
 
     methods: Sequence[Method]
     pairs: Sequence[tuple[Method, Method]]  # a base, and what is held against it
-    by_place: bool = False  # whether the base is one only since it comes first
 
     @property
     def models(self) -> list[Evaluated]:
@@ -59,9 +59,7 @@ class Compared:
 def compare_models(models: Sequence[Evaluated], base: str | None = None) -> Compared:
     """Hold models against the one called `base`, else the base of their study, or the first that is no drawn list."""
     methods = _methods(models)
-    pairs = _with_base(methods, base)
-    by_place = base is None and any(one.first.method != "base" for one, _ in pairs)
-    return Compared(methods, pairs, by_place)
+    return Compared(methods, _with_base(methods, base))
 
 
 def all_pairs(models: Sequence[Evaluated]) -> Compared:
@@ -178,7 +176,7 @@ def _over_seeds(
     if measure.ratio:
         of = min(one.of or 0 for one in (*ours.values(), *theirs.values()))
         ends = {name: getattr(found, name) for name in ("low", "value", "high")}
-        known = {name: math.exp(x) for name, x in ends.items() if x is not None}
+        known: Any = {name: math.exp(x) for name, x in ends.items() if x is not None}
         found = replace(found, **known)
     value = _average([one.value for one in ours.values()])
     base_value = _average([one.base_value for one in theirs.values()])

@@ -128,9 +128,9 @@ def beside_line(
     points = [runs]
     for one in line:
         point = _at_seeds(one, runs, task.name)
-        apart = any(not_alike(before, run, up) for run in point.values())
+        alike = all(not not_alike(before, run, up) for run in point.values())
         n = min((run.counts(up)[0] for run in point.values()), default=0)
-        if len(point) == len(runs) and not apart and _LEAST * n > fewest:
+        if len(point) == len(runs) and alike and _LEAST * n > fewest:
             points.append(point)
     return _beside(nothing, points)
 

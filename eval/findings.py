@@ -108,7 +108,7 @@ class Finding:
         if self.kind == MEAN:
             of, why = self.of, known.reason or ""
             return Cell(known, self.measure, MEAN, of, self.below, why, more=self.more)
-        lines = []
+        lines = list[str]()
         if known.low is not None and known.level != LEVEL:
             level = percent(known.level)
             lines.append(translatable("interval of {level}", level=level))
@@ -389,7 +389,7 @@ class _Pair:
                     yield replace(row, measure=known, column=by.short, label=by.name)
             if line := self._curves.get(task.name):
                 found = line.difference(self._level(False))
-                own = {"kind": CURVE, "went_for": line.up, "notes": line.notes}
+                own: Any = {"kind": CURVE, "went_for": line.up, "notes": line.notes}
                 yield self._row(task, line.measure, found, **own)
             if task.second and self.shared.second:
                 yield from self._gains(task, task.second, self.shared.second)

@@ -324,10 +324,12 @@ class SeenLists:
 
     def over(self, base: Self, level: float = LEVEL) -> GainParts:
         """The gain over the base's lists; `level` is that of the interval of pairing, the others' is 95%."""
-        plain = [self.plain.over(base.plain, 0, k)[0] for k in (0, 1)]
-        centred = [self.centred.over(base.centred, k, k)[0] for k in range(3)]
+        total, shuffled = (self.plain.over(base.plain, 0, k)[0] for k in (0, 1))
+        parts = (self.centred.over(base.centred, k, k)[0] for k in range(3))
+        centred, choice, position = parts
         pairing = self.centred.over(base.centred, 3, 3, level)
-        return GainParts(self.plain.known_pairs, *plain, *centred, *pairing)
+        known = self.plain.known_pairs
+        return GainParts(known, total, shuffled, centred, choice, position, *pairing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,7 +218,8 @@ class Table:
         by_names: dict[str, str] = {}
         every = {row.name for row in self.rows}
         for caveat, models in names.items():
-            name = "" if models.keys() == every else ", ".join(models)
+            alone = len(every) > 1 and models.keys() == every
+            name = "" if alone else ", ".join(models)
             if first := by_names.get(name):
                 form = "{first}; {second}"
                 caveat = translatable(form, first=first, second=caveat)

@@ -232,8 +232,6 @@ def _notes(found: Findings) -> list[str]:
     """What the base is, what was not run, on how many trainings it rests, and what these cannot show."""
     compared, notes = found.compared, list[str]()
     base = _base(compared)
-    if compared.by_place:
-        notes.append(translatable("base_by_place", base=base))
     if drawn := [method.name for method in compared.methods if method.reference]:
         notes.append(translatable("references", names=", ".join(drawn), base=base))
     if len(compared.bases) > 1:

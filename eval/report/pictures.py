@@ -28,8 +28,11 @@ class Figure:
 def pictures(page: TaskOnPage) -> Iterator[Figure]:
     """What the task's view declares; only pictures that show something."""
     for number, picture in enumerate(page.task.view.pictures):
-        draw = _ridge if isinstance(picture, Ridge) else _scatters
-        yield from draw(page, picture, f"{page.task.name}{number}")
+        salt = f"{page.task.name}{number}"
+        if isinstance(picture, Ridge):
+            yield from _ridge(page, picture, salt)
+        else:
+            yield from _scatters(page, picture, salt)
 
 
 def _ridge(page: TaskOnPage, picture: Ridge, salt: str) -> Iterator[Figure]:
@@ -59,8 +62,8 @@ def _scatters(page: TaskOnPage, picture: Scatter, salt: str) -> Iterator[Figure]
         across, up = map(over_runs, zip(*seeds, strict=True))
         at, *each = (_places(*pair) for pair in ((across, up), *seeds))
         if at:
-            known = up.estimate
-            ends = (known.low, known.high) if known.low is not None else None
+            low, high = up.estimate.low, up.estimate.high
+            ends = None if low is None or high is None else (low, high)
             points = [place for place in each if place]
             spot = Spot(method.name, at, points, number, ends)
             n = seeds[0][0].estimate.n if picture.by_n else 0

@@ -64,7 +64,7 @@ def _saved(
     size: tuple[float, float],
     kind: str,
     columns: int,
-    style: dict[str, Any],
+    style: Any,
     **options: Any,
 ) -> bytes:
     import matplotlib as mpl

@@ -173,10 +173,10 @@ class TaskOnPage:
                 rows.append(replace(row, caveats=(*row.caveats, *of_base)))
         gains = any(row.column == "gain_second" for row in own)
         notes = ("differences_note", "arrow_note", "points_note")
-        notes += ("second_encoder_note",) * gains
+        more = ("second_encoder_note",) * gains
         headings = "model", *(measure_label(row.measure) for row in known.values())
         title = self.titled("{task}: differences")
-        table = Table(title, headings, tuple(rows), notes, scope=self.scope)
+        table = Table(title, headings, tuple(rows), notes + more, scope=self.scope)
         if rows:
             yield without_empty(table)
 
@@ -280,7 +280,7 @@ def duels_of(methods: Sequence[Method]) -> list[Mapping[str, Any]]:
     found = dict[str, Any]()
     for file in Path(commonpath(runs)).glob(f"*/{DUELS}"):
         found |= read_json(file)
-    return [{} if one.several else found.get(one.name, {}) for one in methods]
+    return [{} if one.seeds else found.get(one.name, {}) for one in methods]
 
 
 def with_duels(table: Table, duels: Sequence[Mapping[str, Any]]) -> Table:

@@ -175,8 +175,6 @@ def test_the_base_is_a_model_even_if_drawn_lists_come_first(scored, tmp_path):
         "a sampler": "base",
         "model": "base",
     }
-    assert compared.by_place  # nobody chose it, and the screen says so
-    assert not compare_models(find_evaluated([str(tmp_path)]), "base").by_place
     with refused("compare: no such base"):
         compare_models(find_evaluated([str(tmp_path)]), "x")
 

@@ -121,12 +121,13 @@ def fact(row: Finding, several: bool) -> str:
     if row.value is not None:
         value = number(row.value, row.measure)
         name = translatable("{name} {value}", name=name, value=value)
-    texts = [Cell(change=row.bare).changed] if known.value is not None else []
+    told = known.value is not None
+    texts = [Cell(change=row.bare).changed] if told else []
     texts += [known.reason] if known.low is None and known.reason else []
     texts += row.below if row.kind == CURVE else ()
     texts += ["target"] * (row.kind == CURVE and row.target == YES)
     texts += [translatable("less is better")] * (row.measure.better < 0)
-    texts += row.caveats if main else ()
+    texts += row.caveats if main and told else ()
     return translatable("{name} ({texts})", name=name, texts=texts)
 
 

@@ -44,7 +44,8 @@ def write_evaluation(
     Japanese.
     """
     refuse_foreign(path)
-    tasks, found = list(task_types().values()), findings(models, base, second_encoder)
+    tasks = reading_order(list(task_types().values()))
+    found = findings(models, base, second_encoder)
     compared, made = found.compared, list(report_tables(found))
     packed = pack(compared.models, tasks, MOST_BYTES)
     writers = [model.name for model in compared.models if not model.reference]
@@ -81,7 +82,7 @@ def write_evaluation(
         ticked={base.first.name for base, _ in compared.pairs} | set(writers[-1:]),
         words=[word for task in tasks for word in task.view.words],
         # The page's script knows no task: the tabs of the reader are these, each with its scores' decimals.
-        kinds=[task.name for task in reading_order(tasks)],
+        kinds=[task.name for task in tasks],
         digits=json.dumps({task.name: task.measures[0].digits for task in tasks}),
     )
     folder = path.with_name(f"{path.stem}-tables")

@@ -23,10 +23,8 @@ from sozo.scoring.numbers import number, p_value, percent
 from sozo.scoring.second_encoder import (
     PARTS,
     GainOverRuns,
-    GainParts,
     SecondEncoder,
     SeenLists,
-    gain,
 )
 from sozo.scoring.table import Cell
 from sozo.scoring.translatable import translatable
@@ -461,7 +459,6 @@ class _Pair:
         self, task: type[Task], pairing: Measure, second: SecondEncoder
     ) -> Iterator[Finding]:
         """Gains in the base's standard deviations: by the runs' own encoder, and by the second one."""
-        own, parts, bases = list[Estimate](), list[GainParts](), set[Path]()
         runs = [
             (before, after)
             for seed, model in self.method.runs.items()
@@ -470,21 +467,16 @@ class _Pair:
         ]
         if not runs:
             return
-        level, name = self._level(False), second.encoder.name
-        for before, after in runs:
-            seen, over = self.shared.see(after), self.shared.see(before)
-            if seen and over:
-                parts.append(seen.over(over, level))
-                bases.add(before.folder)
-                apart = not_alike(before, after)
-                scores = before.by_answer(before.main), after.by_answer(after.main)
-                found = None if apart else gain(*scores)
-                lacking = translatable("the second encoder scores too few lists")
-                own.append(found or Estimate(reason=apart or lacking))
-        if len(parts) < len(self.method.runs):
-            own, parts = [], []
-        alone = bool(self.base.seeds and not self.method.seeds)
-        gains = GainOverRuns(own, parts, len(bases) < len(parts), alone)
+        name, see = second.encoder.name, self.shared.see
+        gains = GainOverRuns.of(
+            [(see(before), see(after)) for before, after in runs],
+            [(one.by_answer(one.main), two.by_answer(two.main)) for one, two in runs],
+            [not_alike(before, after) for before, after in runs],
+            self._level(False),
+            runs=len(self.method.runs),
+            from_one=len({before.folder for before, _ in runs}) < len(runs),
+            alone=bool(self.base.seeds and not self.method.seeds),
+        )
         for part in PARTS:
             paired = part == "gain_pairing"
             yield self._finding(

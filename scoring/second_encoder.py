@@ -332,6 +332,10 @@ class SeenLists:
         return GainParts(known, total, shuffled, centred, choice, position, *pairing)
 
 
+def _lacking() -> Estimate:
+    return Estimate(reason=translatable("the second encoder scores too few lists"))
+
+
 @dataclass(frozen=True, slots=True)
 class GainOverRuns:
     """The gains of a method's runs over those of its base; none at all where some run has too few lists to score."""
@@ -342,15 +346,41 @@ class GainOverRuns:
     from_one: bool  # whether some are from one run of the base, whose error they share
     alone: bool  # of one training beside a base of several, whose spread is not that of the model
 
+    @classmethod
+    def of(
+        cls,
+        seen: Sequence[tuple[SeenLists | None, SeenLists | None]],
+        scores: Sequence[tuple[np.ndarray, np.ndarray]],
+        apart: Sequence[str | None],
+        level: float,
+        *,
+        runs: int,
+        from_one: bool,
+        alone: bool,
+    ) -> Self:
+        """Of each pair of a base's run and a method's: what is seen of both, their own scores, and why these do not compare.
+
+        `level` is that of the interval of pairing; the method has so many `runs`.
+        """
+        parts = [
+            after.over(before, level) for before, after in seen if before and after
+        ]
+        if len(parts) < runs:
+            return cls([], [], from_one, alone)
+        own = [
+            Estimate(reason=why) if why else gain(*both) or _lacking()
+            for both, why in zip(scores, apart, strict=True)
+        ]
+        return cls(own, parts, from_one, alone)
+
     def estimate(self, name: str) -> Estimate:
         """One of `PARTS`, over the runs."""
-        lacking = translatable("the second encoder scores too few lists")
-        each = [Estimate(reason=lacking)]
+        each = [_lacking()]
         if name == "gain_own":
             each = [*self.own] or each
         elif self.parts:
             known = [getattr(one, PARTS[name]) for one in self.parts]
-            each = [one or Estimate(reason=lacking) for one in known]
+            each = [one or _lacking() for one in known]
         if missing := next((one for one in each if one.value is None), None):
             return missing
         values = {k: one.value for k, one in enumerate(each) if one.value is not None}

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sozo.eval.compare import Compared, Difference, all_pairs, compare, compare_models
@@ -20,12 +19,7 @@ from sozo.eval.seeds import Method, caveats_of, judges_of, over_runs
 from sozo.models.trained_on import YES, different, target
 from sozo.scoring.measure import DIFFERENCE, LEVEL, MEAN, RATIO, Estimate, Measure
 from sozo.scoring.numbers import number, p_value, percent
-from sozo.scoring.second_encoder import (
-    PARTS,
-    GainOverRuns,
-    SecondEncoder,
-    SeenLists,
-)
+from sozo.scoring.second_encoder import PARTS, GainOverRuns, SecondEncoder
 from sozo.scoring.table import Cell
 from sozo.scoring.translatable import translatable
 from sozo.tasks import task_types
@@ -88,8 +82,7 @@ class Finding:
     @property
     def p_corrected(self) -> float | None:
         """The p-value times how often its level was divided: below 0.05 exactly where the interval leaves out 0."""
-        p = self.estimate.p
-        level = self.estimate.level
+        p, level = self.estimate.p, self.estimate.level
         return None if p is None else min(1.0, p * (1 - LEVEL) / (1 - level))
 
     @property
@@ -271,11 +264,8 @@ def first_measures(task: type[Task]) -> tuple[Measure, ...]:
 
 def compared_measures(task: type[Task]) -> list[Measure]:
     """Those of the first screen, and the others that are compared, once each."""
-    measures = (
-        *first_measures(task),
-        *(measure for measure in task.measures if measure.compared),
-    )
-    return list({measure.name: measure for measure in measures}.values())
+    others = (measure for measure in task.measures if measure.compared)
+    return list({one.name: one for one in (*first_measures(task), *others)}.values())
 
 
 def means(
@@ -289,12 +279,10 @@ def means(
         cell = over_runs([column.fill(run) for run in runs])
         if isinstance(cell.content, str):
             continue
-        measure = column.change or column.measure
-        named = replace(
-            cell.measure,
-            name=measure.name if column.change else f"{task.name}/{column.name}",
-        )
-        several = len(runs) > 1
+        name = column.change.name if column.change else f"{task.name}/{column.name}"
+        named, several = replace(cell.measure, name=name), len(runs) > 1
+        # Nobody asks whether it is 0.
+        known = replace(cell.estimate, p=None, reason=cell.why or cell.estimate.reason)
         scored = column.change is not None or column.measure in task.measures
         yield Finding(
             method.name,
@@ -304,9 +292,7 @@ def means(
             column.label,
             named,
             MEAN,
-            replace(
-                cell.estimate, p=None, reason=cell.why or cell.estimate.reason
-            ),  # nobody asks whether it is 0
+            known,
             cell.of,
             "seeds" if several else _counts(named) if scored else "",
             by=_by(runs[0], named) if scored else "",
@@ -319,16 +305,10 @@ def means(
 
 def _columns(task: type[Task], runs: Sequence[RunResult]) -> list[RunColumn]:
     """What the task's view declares, and the measures of the first screen that are in no column."""
-    declared = task.view.all_columns(task.measures, runs)
-    known = {column.change.name for column in declared if column.change}
-    return [
-        *declared,
-        *(
-            measured(one, key=one.name)
-            for one in first_measures(task)
-            if one.name not in known
-        ),
-    ]
+    columns = task.view.all_columns(task.measures, runs)
+    known = {column.change.name for column in columns if column.change}
+    lacking = (one for one in first_measures(task) if one.name not in known)
+    return [*columns, *(measured(one, key=one.name) for one in lacking)]
 
 
 def _counts(measure: Measure) -> str:
@@ -348,16 +328,6 @@ class _Shared:
     tasks: Sequence[type[Task]]
     noises: Mapping[str, tuple[float, int]]  # the judge's, by measure (`judge_noise`)
     second: SecondEncoder | None
-
-    @cached_property
-    def _seen(self) -> dict[Path, SeenLists | None]:
-        return {}
-
-    def see(self, run: RunResult) -> SeenLists | None:
-        """What the second encoder makes of a run, which it sees once."""
-        if run.folder not in self._seen and self.second:
-            self._seen[run.folder] = run.seen_by(self.second)
-        return self._seen[run.folder]
 
 
 @dataclass(frozen=True)
@@ -467,16 +437,16 @@ class _Pair:
         ]
         if not runs:
             return
-        name, see = second.encoder.name, self.shared.see
-        gains = GainOverRuns.of(
-            [(see(before), see(after)) for before, after in runs],
-            [(one.by_answer(one.main), two.by_answer(two.main)) for one, two in runs],
-            [not_alike(before, after) for before, after in runs],
-            self._level(False),
-            runs=len(self.method.runs),
-            from_one=len({before.folder for before, _ in runs}) < len(runs),
-            alone=bool(self.base.seeds and not self.method.seeds),
-        )
+        name, pairs, bases = second.encoder.name, [], set[str]()
+        for before, after in runs:
+            scores = before.by_answer(before.main), after.by_answer(after.main)
+            seen = second.see(before), second.see(after)
+            pairs.append((seen, scores, not_alike(before, after)))
+            bases.add(str(before.folder))
+        lacking, from_one = len(self.method.runs) - len(runs), len(bases) < len(runs)
+        alone = bool(self.base.seeds and not self.method.seeds)
+        level = self._level(False)
+        gains = GainOverRuns.of([] if lacking else pairs, level, from_one, alone)
         for part in PARTS:
             paired = part == "gain_pairing"
             yield self._finding(

@@ -8,7 +8,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 
@@ -50,6 +51,7 @@ class SecondEncoder:
         self._given = name, nouns
         self._language = language
         self._others: dict[str, SecondEncoder] = {}
+        self._seen: dict[Path, SeenLists | None] = {}
 
     @classmethod
     def if_named(cls, name: str | None) -> Self | None:
@@ -61,6 +63,12 @@ class SecondEncoder:
         if language != self._language and language not in self._others:
             self._others[language] = SecondEncoder(*self._given, language)
         return self._others.get(language, self)
+
+    def see(self, run: Any) -> "SeenLists | None":
+        """What `run.seen_by` makes of it, once for each folder of a finished run."""
+        if run.folder not in self._seen:
+            self._seen[run.folder] = run.seen_by(self)
+        return self._seen[run.folder]
 
     @cached_property
     def _centred(self) -> WordVectors:
@@ -349,27 +357,28 @@ class GainOverRuns:
     @classmethod
     def of(
         cls,
-        seen: Sequence[tuple[SeenLists | None, SeenLists | None]],
-        scores: Sequence[tuple[np.ndarray, np.ndarray]],
-        apart: Sequence[str | None],
+        pairs: Sequence[
+            tuple[
+                tuple[SeenLists | None, SeenLists | None],
+                tuple[np.ndarray, np.ndarray],
+                str | None,
+            ]
+        ],
         level: float,
-        *,
-        runs: int,
         from_one: bool,
         alone: bool,
     ) -> Self:
-        """Of each pair of a base's run and a method's: what is seen of both, their own scores, and why these do not compare.
+        """Of pairs of a base's run and a method's: what is seen of both, their own scores, why these do not compare.
 
-        `level` is that of the interval of pairing; the method has so many `runs`.
+        `level` is that of the interval of pairing.
         """
-        parts = [
-            after.over(before, level) for before, after in seen if before and after
-        ]
-        if len(parts) < runs:
+        seen = [both for both, *_ in pairs]
+        parts = [after.over(base, level) for base, after in seen if base and after]
+        if len(parts) < len(pairs):
             return cls([], [], from_one, alone)
         own = [
-            Estimate(reason=why) if why else gain(*both) or _lacking()
-            for both, why in zip(scores, apart, strict=True)
+            Estimate(reason=why) if why else gain(*scores) or _lacking()
+            for _, scores, why in pairs
         ]
         return cls(own, parts, from_one, alone)
 

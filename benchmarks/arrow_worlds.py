@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sozo.tasks.dat.decomposition import parts_of
+from sozo.scoring.second_encoder import parts_of
 
 Run = dict[
     str, Any

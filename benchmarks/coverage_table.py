@@ -19,12 +19,11 @@ import pandas as pd
 
 from sozo.eval.judge_noise import noise_of, with_noise
 from sozo.scoring.measure import Estimate, normal_interval, t_test
-from sozo.scoring.second_encoder import gain
+from sozo.scoring.second_encoder import decompose, gain
 from sozo.scoring.statistics import compare_independent, compare_paired, mean_interval
 from sozo.scoring.statistics.hill import hill_interval, hill_number, hill_ratio
 from sozo.scoring.statistics.proportions import grouped_share
 from sozo.scoring.statistics.seeds import difference, over_seeds
-from sozo.tasks.dat.decomposition import decompose
 from sozo.tasks.dat.instruments import different
 
 TABLE = Path(__file__).with_name("coverage.csv")

@@ -141,13 +141,12 @@ def main() -> None:
     for number in range(args.models):
         make(folder, number)
     start = time.perf_counter()
-    pages = write_evaluation(
-        folder / "report.html", find_evaluated([str(folder / "runs")])
-    )
+    page = folder / "report.html"
+    write_evaluation(page, find_evaluated([str(folder / "runs")]))
     done = time.perf_counter()
-    sizes = " + ".join(f"{page.stat().st_size / 1e6:.1f}" for page in pages)
+    size = page.stat().st_size / 1e6
     print(
-        f"{args.models} models: reported in {done - start:.1f} s; pages of {sizes} MB ({folder / 'report.html'})"
+        f"{args.models} models: reported in {done - start:.1f} s; {size:.1f} MB ({page})"
     )
 
 

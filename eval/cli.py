@@ -253,15 +253,15 @@ def report(
     from sozo.scoring.second_encoder import SecondEncoder
 
     second = SecondEncoder.if_named(second_encoder)
-    pages = write_evaluation(
+    write_evaluation(
         output,
         find_evaluated(runs),
         base=base,
         title=title,
         second_encoder=second,
     )
-    print_lines(f"{page} ({page.stat().st_size / 1e6:.1f} MB)" for page in pages)
-    print_lines(map(str, write_paper(paper, runs) if paper else ()))
+    files = [output, *(write_paper(paper, runs) if paper else ())]
+    print_lines(map(str, files))
 
 
 def answers(

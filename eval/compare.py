@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.eval.evaluated import Evaluated, not_alike
@@ -23,13 +24,11 @@ class Difference:
     """A model's number against the base's, beside the two numbers that it is made of."""
 
     estimate: Estimate  # model - base, or model / base; without a value, but with a reason, if they do not compare
-    value: float | None = (
-        None  # the model's number: of pairs over the common items, of words at equal n
-    )
+    # The model's number: of pairs over the common items, of words at equal n.
+    value: float | None = None
     base_value: float | None = None
-    of: int | None = (
-        None  # of pairs: items that one of them has; of words: answers of each side that hold them
-    )
+    # Of pairs: items that one of them has; of words: answers of each side that hold them.
+    of: int | None = None
     effect: float | None = None  # Cohen's d
     seeds: str = ""  # of a method of several seeds: which ones were subtracted
 
@@ -40,7 +39,6 @@ class Compared:
 
     methods: Sequence[Method]
     pairs: Sequence[tuple[Method, Method]]  # a base, and what is held against it
-    by_place: bool = False  # whether the base is one only since it comes first
 
     @property
     def models(self) -> list[Evaluated]:
@@ -61,9 +59,7 @@ class Compared:
 def compare_models(models: Sequence[Evaluated], base: str | None = None) -> Compared:
     """Hold models against the one called `base`, else the base of their study, or the first that is no drawn list."""
     methods = _methods(models)
-    pairs = _with_base(methods, base)
-    by_place = base is None and any(one.first.method != "base" for one, _ in pairs)
-    return Compared(methods, pairs, by_place)
+    return Compared(methods, _with_base(methods, base))
 
 
 def all_pairs(models: Sequence[Evaluated]) -> Compared:
@@ -89,21 +85,13 @@ def _with_base(
     by_name = {method.name: method for method in methods}
     if name is not None and name not in by_name:
         raise UserError(f"there is no model {name}; there are {', '.join(by_name)}")
-    of_study = {
-        method.first.study: method
-        for method in methods
-        if method.first.method == "base"
-    }
+    of_study = {one.first.study: one for one in methods if one.first.method == "base"}
     first = next((method for method in methods if not method.reference), methods[0])
-    bases = [
-        of_study.get(m.first.study, first) if name is None else by_name[name]
-        for m in methods
-    ]
-    return [
-        (base, method)
-        for base, method in zip(bases, methods, strict=True)
-        if base is not method
-    ]
+    if name is not None:
+        of_study, first = {}, by_name[name]
+    bases = [of_study.get(method.first.study, first) for method in methods]
+    pairs = zip(bases, methods, strict=True)
+    return [(base, method) for base, method in pairs if base is not method]
 
 
 def compare(
@@ -116,42 +104,35 @@ def compare(
     each = {
         seed: _compare_models(*pair, measure, level) for seed, pair in pairs.items()
     }
-    if not (method.several or base.several):
+    if not (method.seeds or base.seeds):
         return each[next(iter(each))]
-    if missing := next(
-        (one for one in each.values() if one.estimate.value is None), None
-    ):
-        return missing
-    return _over_seeds(base, method, measure, each, level)
+    return _without(each) or _over_seeds(base, method, measure, each, level)
+
+
+def _without(each: Mapping[str, Difference]) -> Difference | None:
+    return next((one for one in each.values() if one.estimate.value is None), None)
 
 
 def _compare_models(
     base: Evaluated, model: Evaluated, measure: Measure, level: float
 ) -> Difference:
-    before = base.run(measure.task)
-    after = model.run(measure.task)
+    before, after = base.run(measure.task), model.run(measure.task)
     if before is None or after is None:
         lacking = base if before is None else model
-        return Difference(
-            Estimate(
-                level=level,
-                reason=translatable("{model} has no run of it", model=lacking.name),
-            )
-        )
-    if (reason := not_alike(before, after, measure)) is not None:
+        reason = translatable("{model} has no run of it", model=lacking.name)
+        return Difference(Estimate(level=level, reason=reason))
+    if (apart := not_alike(before, after, measure)) is not None:
         if before.scorer != after.scorer:
             form = "scored by {own}, {base} by {other}"
-            reason = translatable(
-                form, own=after.scorer, base=base.name, other=before.scorer
-            )
-        return Difference(Estimate(level=level, reason=reason))
+            scorers = {"own": after.scorer, "other": before.scorer}
+            apart = translatable(form, base=base.name, **scorers)
+        return Difference(Estimate(level=level, reason=apart))
     found = after.against(before, measure, level)
     of = found.n if measure.ratio else None
     if measure.per_item:
         of = len({*before.by_item(measure), *after.by_item(measure)})
-    return Difference(
-        found, *after.sides(before, measure), of, after.effect(before, measure)
-    )
+    sides, effect = after.sides(before, measure), after.effect(before, measure)
+    return Difference(found, *sides, of, effect)
 
 
 def _over_seeds(
@@ -167,60 +148,40 @@ def _over_seeds(
         assert value is not None
         return math.log(value) if measure.ratio else value
 
-    one_base = (
-        not base.several
-    )  # else a model of one training has no spread, and so no interval
-    shared = {seed: one for seed, one in each.items() if one_base or seed in base.runs}
-    if one_base or len(shared) >= FEWEST:
-        how = _FROM_ONE if one_base else _PAIRED
-        ours = shared
-        theirs = shared
+    # Else a model of one training has no spread, and so no interval.
+    one_base = not base.seeds
+    ours = {seed: one for seed, one in each.items() if one_base or seed in base.runs}
+    if one_base or len(ours) >= FEWEST:
+        how, theirs = _FROM_ONE if one_base else _PAIRED, ours
         runs = [
             (base.at(seed).run(measure.task), method.runs[seed].run(measure.task))
-            for seed in shared
+            for seed in ours
         ]
         pairs = [(before, after) for before, after in runs if before and after]
-        gaps = {seed: scaled(one.estimate.value) for seed, one in shared.items()}
-        found = over_seeds(
-            gaps,
-            shared=pairs[0][1].shared(pairs, measure, one_base=one_base),
-            level=level,
-        )
+        shared = pairs[0][1].shared(pairs, measure, one_base=one_base)
+        gaps = {seed: scaled(one.estimate.value) for seed, one in ours.items()}
+        found = over_seeds(gaps, shared=shared, level=level)
     else:
-        of_base = {
+        how, ours = _APART, dict(each)
+        theirs = {
             seed: _compare_models(model, method.first, measure, level)
             for seed, model in base.runs.items()
         }
-        if missing := next(
-            (one for one in of_base.values() if one.estimate.value is None), None
-        ):
+        if missing := _without(theirs):
             return missing
-        how = _APART
-        ours = dict(each)
-        theirs = of_base
         values = {seed: scaled(one.value) for seed, one in ours.items()}
         base_values = {seed: scaled(one.base_value) for seed, one in theirs.items()}
         found = difference(values, base_values, level=level)
+    of = None
     if measure.ratio:
-        found = _exp(found)
-    value, effect = (
-        _average([getattr(one, name) for one in ours.values()])
-        for name in ("value", "effect")
-    )
+        of = min(one.of or 0 for one in (*ours.values(), *theirs.values()))
+        ends = {name: getattr(found, name) for name in ("low", "value", "high")}
+        known: Any = {name: math.exp(x) for name, x in ends.items() if x is not None}
+        found = replace(found, **known)
+    value = _average([one.value for one in ours.values()])
     base_value = _average([one.base_value for one in theirs.values()])
-    of = (
-        min(one.of or 0 for one in (*ours.values(), *theirs.values()))
-        if measure.ratio
-        else None
-    )
+    effect = _average([one.effect for one in ours.values()])
     return Difference(found, value, base_value, of, effect, how)
-
-
-def _exp(found: Estimate) -> Estimate:
-    low, value, high = (
-        None if x is None else math.exp(x) for x in (found.low, found.value, found.high)
-    )
-    return replace(found, low=low, value=value, high=high)
 
 
 def _average(values: Sequence[float | None]) -> float | None:

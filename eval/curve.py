@@ -4,8 +4,9 @@ Whoever is as high as the line at as many different words differs from the base 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -24,43 +25,28 @@ from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
 
 CURVE = "curve"  # the kind of number: how far above the line
-TEMPERATURE, MIN_P = "temperature", "min_p"
-_LEAST = (
-    10  # a point of a tenth of a model's answers, or less, would leave few of its words
-)
+# A point of a tenth of a model's answers, or less, would leave few of its words.
+_LEAST = 10
 _SAME = ("model", "model_revision", "base_url", *OF_FORM)
 
 
-def lines(
-    methods: Sequence[Method], task: str, varied: str = TEMPERATURE
-) -> list[list[Method]]:
-    """Rows of one model that are drawn alike but for the temperature, or for `min_p`: two or more, by its number.
+def lines(methods: Sequence[Method], task: str) -> list[list[Method]]:
+    """Rows of one model that are drawn alike but for the temperature: two or more, by its number.
 
     Of several seeds all rows have each: then there is such a line at every seed.
     """
     found: dict[object, dict[float, Method]] = {}
     for method in methods:
         run = method.at(min(method.runs)).run(task)
-        if run and (place := _place(run, varied)):
-            key, at = (frozenset(method.runs), place[0]), place[1]
-            found.setdefault(key, {}).setdefault(at, method)
+        if run and run.settings.get("model") and run.temperature is not None:
+            asked = (run.settings.get(name) for name in _SAME)
+            sampling = Sampling.parse(run.settings.get("sampling"))
+            others = replace(sampling, temperature=None)
+            key = frozenset(method.runs), *asked, *run.weights, run.judge, others
+            found.setdefault(key, {}).setdefault(run.temperature, method)
     return [
         [line[at] for at in sorted(line)] for line in found.values() if len(line) > 1
     ]
-
-
-def _place(run: RunResult, varied: str) -> tuple[object, float] | None:
-    """What a run's line has in common, and where on it the run lies."""
-    sampling = Sampling.parse(run.settings.get("sampling"))
-    if run.settings.get("model") is None or run.temperature is None:
-        return None
-    asked = (run.settings.get(name) for name in _SAME)
-    common = (*asked, *run.weights, run.judge)
-    others = replace(sampling, temperature=None)
-    if varied == TEMPERATURE:
-        return (*common, others), run.temperature
-    others = replace(others, min_p=None)
-    return (*common, others, run.temperature), sampling.min_p or 0.0
 
 
 @dataclass(frozen=True)
@@ -111,18 +97,13 @@ class BesideLine:
 
     @property
     def notes(self) -> list[str]:
-        """Where on the line it is compared, and by how much its interval is wider since lines bend."""
+        """Where on the line it is compared."""
         if not self.found:
             return []
         x = number(sum(one.across for one in self.found) / len(self.found), self.across)
-        said = {"x": x, "across": _name(self.across)}
-        at = translatable("at {x} {across}", **said)
-        if not self.across.per_item:
-            at = translatable("at {x} {across} in {n:,} answers", **said, n=self.size)
-        if not round(self.bend, self.measure.digits):
-            return [at]
-        form = "±{bend} of the interval for the line's bend"
-        return [at, translatable(form, bend=number(self.bend, self.measure))]
+        form = "at {x} {across}" + " in {n:,} answers" * (not self.across.per_item)
+        name = _name(self.across)
+        return [translatable(form, x=x, across=name, n=self.size)]
 
 
 def beside_line(
@@ -131,76 +112,66 @@ def beside_line(
     """How a method lies beside its base's line; None where there is no line, or it is a point of it."""
     if task.curve is None or method.reference:
         return None
-    runs = {
-        seed: run for seed in method.runs if (run := method.runs[seed].run(task.name))
-    }
+    runs = _at_seeds(method, method.runs, task.name)
     every = lines([base, *methods], task.name)  # of two at one temperature the base
     line = next((one for one in every if base in one), None)
     if line is None or method in line or not runs:
         return None
     up, across = task.curve
-    one_line = not (base.several and runs.keys() <= base.runs.keys())
+    one_line = not (base.seeds and runs.keys() <= base.runs.keys())
     nothing = BesideLine(next(iter(runs.values())).adapt(up), across, one_line=one_line)
     before = base.of_task(task.name)[0]
     for run in runs.values():
         if apart := not_alike(before, run, up):
             return replace(nothing, reason=apart)
     fewest = min(run.counts(up)[0] for run in runs.values())
-    points = [
-        point
-        for one in line
-        if len(
-            point := {
-                seed: run for seed in runs if (run := one.at(seed).run(task.name))
-            }
-        )
-        == len(runs)
-        and all(
-            not not_alike(before, run, up) and _LEAST * run.counts(up)[0] > fewest
-            for run in point.values()
-        )
-    ]
-    if len(points) < FEWEST:
-        form = "the curve has {n} temperatures, and needs {least}"
-        reason = translatable(form, n=len(points), least=FEWEST)
-        return replace(nothing, reason=reason)
-    return _beside(nothing, runs, points)
+    points = [runs]
+    for one in line:
+        point = _at_seeds(one, runs, task.name)
+        alike = all(not not_alike(before, run, up) for run in point.values())
+        n = min((run.counts(up)[0] for run in point.values()), default=0)
+        if len(point) == len(runs) and alike and _LEAST * n > fewest:
+            points.append(point)
+    return _beside(nothing, points)
 
 
 def _beside(
-    nothing: BesideLine,
-    runs: Mapping[str, RunResult],
-    points: Sequence[Mapping[str, RunResult]],
+    nothing: BesideLine, points: Sequence[Mapping[str, RunResult]]
 ) -> BesideLine:
-    up, across = nothing.up, nothing.across
-    size = min(run.counts(up)[0] for each in (runs, *points) for run in each.values())
+    """The first of `points`, runs by seed, beside the line through the others."""
+    up, across, found = nothing.up, nothing.across, list[Above]()
+    size = min(run.counts(up)[0] for point in points for run in point.values())
     if reason := few(size, "answers"):
         return replace(nothing, reason=reason)
-    found = []
-    for seed in runs:
-        places = [each[seed].in_plane(up, across, size) for each in (runs, *points)]
+    for seed in points[0]:
+        places = [point[seed].in_plane(up, across, size) for point in points]
         if up.per_item:
-            common = set.intersection(*map(set, places))
-            places = [{key: each[key] for key in sorted(common)} for each in places]
+            common = sorted(set.intersection(*map(set, places)))
+            places = [{key: each[key] for key in common} for each in places]
         own, *line = (np.array(list(each.values())) for each in places)
         if reason := few(len(own), "common items"):
             return replace(nothing, reason=reason)
         groups = joined(line, paired=up.per_item)
+        said: dict[str, Any] = {"across": _name(across)}
         if len(groups) < FEWEST:
             form = "{n} of the curve's {of} temperatures differ in {across}, and it needs {least}"
-            counts = {"n": len(groups), "of": len(line), "least": FEWEST}
-            reason = translatable(form, across=_name(across), **counts)
-            return replace(nothing, reason=reason)
+            said |= {"n": len(groups), "of": len(line), "least": FEWEST}
+            return replace(nothing, reason=translatable(form, **said))
         apart = [merged(group, paired=up.per_item) for group in groups]
         x, *ends = (float(side[:, 0].mean()) for side in (own, *apart))
         if not min(ends) <= x <= max(ends):
-            numbers = {"x": x, "low": min(ends), "high": max(ends)}
-            shown = {name: number(value, across) for name, value in numbers.items()}
             form = "{x} {across}, where the curve has {low} to {high}"
-            reason = translatable(form, across=_name(across), **shown)
-            return replace(nothing, reason=reason)
+            ends = [x, min(ends), max(ends)]
+            said |= zip(
+                ("x", "low", "high"), (number(end, across) for end in ends), strict=True
+            )
+            return replace(nothing, reason=translatable(form, **said))
         found.append(above_line(own, line, paired=up.per_item))
     return replace(nothing, size=size, found=found)
+
+
+def _at_seeds(method: Method, seeds: Iterable[str], task: str) -> dict[str, RunResult]:
+    return {seed: run for seed in seeds if (run := method.at(seed).run(task))}
 
 
 def _name(measure: Measure) -> str:

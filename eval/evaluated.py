@@ -17,7 +17,6 @@ from sozo.scoring.measure import Measure
 from sozo.scoring.translatable import translatable
 from sozo.tasks import finished_run
 from sozo.tasks.run_result import RunResult
-from sozo.tasks.task import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +24,15 @@ class Evaluated:
     """A model and its finished runs."""
 
     name: str  # the runs' source, or what the caller calls it
-    method: str | None = (
-        None  # of a study's row, the paper's name of the method (`sozo.data.published.METHODS`)
-    )
-    paper_model: str | None = (
-        None  # of a study, the paper's name of the model that it starts from
-    )
+    # Of a study's row, the paper's name of the method (`sozo.data.published.METHODS`).
+    method: str | None = None
+    # Of a study, the paper's name of the model that it starts from.
+    paper_model: str | None = None
     study: Path | None = None  # which study it is a row of: the study's folder
-    runs: Mapping[tuple[str, str], RunResult] = field(
-        default_factory=dict
-    )  # by task and kind (`RunResult.kind`)
-    judged: Mapping[tuple[str, str], RunResult] = field(
-        default_factory=dict
-    )  # the same answers by further judges, by task and judge
+    # By task and kind (`RunResult.kind`).
+    runs: Mapping[tuple[str, str], RunResult] = field(default_factory=dict)
+    # The same answers by further judges, by task and judge.
+    judged: Mapping[tuple[str, str], RunResult] = field(default_factory=dict)
 
     def by(self, judge: str) -> "Evaluated":
         """The model with what a further judge scored."""
@@ -77,24 +72,6 @@ class Evaluated:
         return runs[-1] if runs else None
 
 
-def scored_before(task: Task | type[Task], run: RunResult, name: str) -> list[str]:
-    """A line about the run, called `name`, if the task has measures now that it had not when the run was finished.
-
-    `metrics.json` has those of then, with or without a value. Of a task of one's own that writes none nothing is told.
-    """
-    known = run.metrics.get("measures")
-    if known is None:
-        return []
-    later = [
-        measure.name
-        for measure in task.measures
-        if measure.name not in known and run.estimate(measure).value is None
-    ]
-    form = "{name}: scored before {measures} existed: sozo score {task} FOLDER --output NEW"
-    line = translatable(form, name=name, measures=", ".join(later), task=task.name)
-    return [line] if later else []
-
-
 def named(text: str) -> tuple[str | None, str]:
     """NAME=REST as name and rest; a model or a place alone, whatever signs it has, without a name."""
     name, _, rest = text.partition("=")
@@ -123,16 +100,11 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
             key=lambda row: (str(row[0].study or ""), _order(row[0].name)),
         )
         if not rows:
-            if page := next(folder.glob("*.html"), None):
-                raise UserError(
-                    f"{folder}: holds no run of a model, but a page: open {page}"
-                )
             raise UserError(
                 f"{folder}: holds no finished run; finish one first: sozo run"
             )
-        several = (
-            len({model.study for model, _ in rows if model.study}) > 1
-        )  # their rows have the same names
+        # Their rows have the same names.
+        several = len({model.study for model, _ in rows if model.study}) > 1
         names = [
             f"{model.study.name}/{model.name}"
             if several and model.study
@@ -147,8 +119,7 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
             known = models.setdefault(name, replace(model, name=name))
             further = run.task, run.judge
             if before and run.judge != before.judge and further not in known.judged:
-                again = replace(run, study=model.study)
-                models[name] = replace(known, judged={**known.judged, further: again})
+                models[name] = replace(known, judged={**known.judged, further: run})
                 continue
             if key in known.runs:
                 folders = f"{known.runs[key].folder} and {run.folder}"
@@ -164,9 +135,7 @@ def find_evaluated(places: Sequence[str]) -> tuple[Evaluated, ...]:
                     f"{name} was answered by {servers}, which may be two models ({run.folder}); name the "
                     f"folders: NAME=DIR, with one name for both if it is one model"
                 )
-            models[name] = replace(
-                known, runs={**known.runs, key: replace(run, study=model.study)}
-            )
+            models[name] = replace(known, runs={**known.runs, key: run})
     return tuple(models.values())
 
 
@@ -193,18 +162,18 @@ def _rows(folder: Path) -> Iterator[tuple[Evaluated, RunResult]]:
                     run := finished_run(row.answers)
                 ):
                     seen.add(row.answers.resolve())
-                    yield Evaluated(method, method, study.paper_model, place), run
+                    model = Evaluated(method, method, study.paper_model, place)
+                    yield model, replace(run, study=place)
         elif place.parent in studies:
             studies[place] = studies[place.parent]
-        finished = {"config.json", "metrics.json"} <= set(
-            names
-        ) and place.resolve() not in seen
-        if finished and (run := finished_run(place)):
+        finished = {"config.json", "metrics.json"} <= {*names}
+        if finished and place.resolve() not in seen and (run := finished_run(place)):
             inside.clear()
             source = str(run.metrics["source"])
             root, of = studies.get(place, (None, None))
             if of is not None and source in of.rows:
-                yield Evaluated(source, source, of.paper_model, root), run
+                model = Evaluated(source, source, of.paper_model, root)
+                yield model, replace(run, study=root)
             else:
                 yield Evaluated(source), run
 

@@ -3,6 +3,7 @@
 Terminal, page, CSV, LaTeX, W&B and notebook are loops over these rows: none of them computes or compares.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,17 +15,11 @@ from sozo.eval.curve import CURVE, BesideLine, beside_line
 from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.judge_noise import column_by, judge_noise, judged_twice, with_noise
 from sozo.eval.report.labels import english
-from sozo.eval.second_encoder import PARTS, SecondGain, SecondGains
-from sozo.eval.seeds import (
-    Method,
-    caveats_of_both,
-    judges_of,
-    over_runs,
-    scored_caveats,
-)
+from sozo.eval.seeds import Method, caveats_of, judges_of, over_runs
 from sozo.models.trained_on import YES, different, target
 from sozo.scoring.measure import DIFFERENCE, LEVEL, MEAN, RATIO, Estimate, Measure
-from sozo.scoring.second_encoder import SecondEncoder
+from sozo.scoring.numbers import number, p_value, percent
+from sozo.scoring.second_encoder import PARTS, GainOverRuns, SecondEncoder
 from sozo.scoring.table import Cell
 from sozo.scoring.translatable import translatable
 from sozo.tasks import task_types
@@ -42,6 +37,7 @@ NOT_APART = "not told apart"
 NO_INTERVAL = "no interval"
 NOT_COMPARED = "not compared"
 STATES = (HIGHER, LOWER, NOT_APART, NO_INTERVAL, NOT_COMPARED)
+_EFFECT = Measure("effect", 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +54,8 @@ class Finding:
     estimate: Estimate
     of: int | None = None  # of how many the estimate has its n
     counted: str = ""  # what n counts: answers, items, seeds
-    value: float | None = (
-        None  # of a difference the model's number and the base's: of pairs those of common items
-    )
+    # Of a difference the model's number and the base's: of pairs those of common items.
+    value: float | None = None
     base_value: float | None = None
     effect: float | None = None  # Cohen's d
     by: str = ""  # the encoder or judge that scored
@@ -80,48 +75,64 @@ class Finding:
             return NOT_COMPARED
         if self.estimate.low is None:
             return NO_INTERVAL
-        return {1: HIGHER, -1: LOWER, 0: NOT_APART}[self.sign]
-
-    @property
-    def sign(self) -> int:
-        """1 or -1 where its interval leaves out "no difference"."""
-        return self.estimate.sign_of_ratio if self.kind == RATIO else self.estimate.sign
+        known, ratio = self.estimate, self.kind == RATIO
+        sign = known.sign_of_ratio if ratio else known.sign
+        return {1: HIGHER, -1: LOWER, 0: NOT_APART}[sign]
 
     @property
     def p_corrected(self) -> float | None:
         """The p-value times how often its level was divided: below 0.05 exactly where the interval leaves out 0."""
-        p = self.estimate.p
-        level = self.estimate.level
+        p, level = self.estimate.p, self.estimate.level
         return None if p is None else min(1.0, p * (1 - LEVEL) / (1 - level))
 
     @property
     def unit(self) -> str:
         """Of its numbers: `share` (from 0 to 1), words, sd, or nothing of scores; a ratio has none."""
-        return (
-            ""
-            if self.kind == RATIO
-            else "share"
-            if self.measure.share
-            else self.measure.unit
-        )
+        if self.kind == RATIO:
+            return ""
+        return "share" if self.measure.share else self.measure.unit
 
     @property
     def cell(self) -> Cell:
-        """As tables show it."""
-        kind = DIFFERENCE if self.kind in (PART, CURVE) else self.kind
-        mark = self.state if self.state in (HIGHER, LOWER) else ""
-        why = self.estimate.reason or ""
-        of = None if kind == RATIO else self.of
+        """As tables show it; a difference with its level, p, effect size and whether it is evidence."""
+        known = self.estimate
+        if self.kind == MEAN:
+            of, why = self.of, known.reason or ""
+            return Cell(known, self.measure, MEAN, of, self.below, why, more=self.more)
+        lines = list[str]()
+        if known.low is not None and known.level != LEVEL:
+            level = percent(known.level)
+            lines.append(translatable("interval of {level}", level=level))
+        if self.p_corrected is not None:
+            lines.append(p_value(self.p_corrected))
+        if self.effect is not None:
+            lines.append(f"d = {number(self.effect, _EFFECT, DIFFERENCE)}")
+        lines += [known.reason] if known.reason else []
+        lines += ["target"] * (self.target == YES)
+        numbers: dict[str, Any] = {
+            "level": known.level,
+            "p": self.p_corrected,
+            "effect": self.effect,
+            "base_n": known.base_n,
+            "model_value": self.value,
+            "base_value": self.base_value,
+        }
         return Cell(
-            self.estimate,
+            known,
             self.measure,
-            kind,
-            of,
-            self.below,
-            why,
-            mark=mark,
-            more=self.more,
+            RATIO if self.kind == RATIO else DIFFERENCE,
+            None if self.kind == RATIO else self.of,
+            (*lines, *self.below),
+            known.reason or "",
+            mark=self.state if self.state in (HIGHER, LOWER) else "",
+            more=numbers if known.value is not None else {},
         )
+
+    @property
+    def bare(self) -> Cell:
+        """The number and its interval alone."""
+        known = replace(self.estimate, n=0, base_n=None)
+        return replace(self.cell, content=known, of=None, below=(), why="", more={})
 
     def to_json(self) -> dict[str, object]:
         """The row as files and data frames have it: the same names in every report."""
@@ -224,7 +235,6 @@ def _prepared(
                 columns[task.name] += [column := column_by(task, judge)]
                 for method in compared.methods:
                     rows += means(method.by(judge), task, [column])
-    seers = SecondGains(second) if second else None
     tasks = [task_types()[name] for name in columns]
     noises = {
         one.name: judge_noise(twice, one)
@@ -233,9 +243,8 @@ def _prepared(
         for one in compared_measures(task)
         if not one.share
     }
-    pairs = [
-        _Pair(*pair, compared.methods, tasks, noises, seers) for pair in compared.pairs
-    ]
+    shared = _Shared(compared.methods, tasks, noises, second)
+    pairs = [_Pair(base, method, shared) for base, method in compared.pairs]
     return Findings(compared, rows, columns), pairs
 
 
@@ -255,11 +264,8 @@ def first_measures(task: type[Task]) -> tuple[Measure, ...]:
 
 def compared_measures(task: type[Task]) -> list[Measure]:
     """Those of the first screen, and the others that are compared, once each."""
-    measures = (
-        *first_measures(task),
-        *(measure for measure in task.measures if measure.compared),
-    )
-    return list({measure.name: measure for measure in measures}.values())
+    others = (measure for measure in task.measures if measure.compared)
+    return list({one.name: one for one in (*first_measures(task), *others)}.values())
 
 
 def means(
@@ -268,17 +274,15 @@ def means(
     """What a method's runs of a task say in their columns, over its seeds; texts are no findings."""
     if not (runs := method.of_task(task.name)):
         return
-    caveats = scored_caveats(runs)
+    caveats = tuple(caveats_of(runs))
     for column in columns:
         cell = over_runs([column.fill(run) for run in runs])
         if isinstance(cell.content, str):
             continue
-        measure = column.change or column.measure
-        named = replace(
-            cell.measure,
-            name=measure.name if column.change else f"{task.name}/{column.name}",
-        )
-        several = len(runs) > 1
+        name = column.change.name if column.change else f"{task.name}/{column.name}"
+        named, several = replace(cell.measure, name=name), len(runs) > 1
+        # Nobody asks whether it is 0.
+        known = replace(cell.estimate, p=None, reason=cell.why or cell.estimate.reason)
         scored = column.change is not None or column.measure in task.measures
         yield Finding(
             method.name,
@@ -288,9 +292,7 @@ def means(
             column.label,
             named,
             MEAN,
-            replace(
-                cell.estimate, p=None, reason=cell.why or cell.estimate.reason
-            ),  # nobody asks whether it is 0
+            known,
             cell.of,
             "seeds" if several else _counts(named) if scored else "",
             by=_by(runs[0], named) if scored else "",
@@ -303,16 +305,10 @@ def means(
 
 def _columns(task: type[Task], runs: Sequence[RunResult]) -> list[RunColumn]:
     """What the task's view declares, and the measures of the first screen that are in no column."""
-    declared = task.view.all_columns(task.measures, runs)
-    known = {column.change.name for column in declared if column.change}
-    return [
-        *declared,
-        *(
-            measured(one, key=one.name)
-            for one in first_measures(task)
-            if one.name not in known
-        ),
-    ]
+    columns = task.view.all_columns(task.measures, runs)
+    known = {column.change.name for column in columns if column.change}
+    lacking = (one for one in first_measures(task) if one.name not in known)
+    return [*columns, *(measured(one, key=one.name) for one in lacking)]
 
 
 def _counts(measure: Measure) -> str:
@@ -325,86 +321,94 @@ def _by(run: RunResult, measure: Measure) -> str:
 
 
 @dataclass(frozen=True)
+class _Shared:
+    """What all pairs of a report have in common."""
+
+    methods: Sequence[Method]
+    tasks: Sequence[type[Task]]
+    noises: Mapping[str, tuple[float, int]]  # the judge's, by measure (`judge_noise`)
+    second: SecondEncoder | None
+
+
+@dataclass(frozen=True)
 class _Pair:
     """A base and a method that is held against it."""
 
     base: Method
     method: Method
-    methods: Sequence[Method]  # all of the report
-    tasks: Sequence[type[Task]]
-    noises: Mapping[str, tuple[float, int]]
-    seers: SecondGains | None
+    shared: _Shared
 
     def rows(self) -> Iterator[Finding]:
-        for task in self.tasks:
+        for task in self.shared.tasks:
+            main = task.known_by()
             first = [measure.name for measure in first_measures(task)]
             # Drawn lists are no contestants: of them only gains are told, which have no number of their own.
             for measure in compared_measures(task) if not self.method.reference else ():
                 shown = measure.name in first and not self._full(task, measure)
-                level = self._level(measure) if shown else LEVEL
+                alone = measure.name == main.name and not task.control
+                level = self._level(alone) if shown else LEVEL
                 if found := compare(self.base, self.method, measure, level):
-                    yield self._row(task, measure, found, shown)
+                    yield self._row(task, measure, found, first=shown)
             for judge, pair in self._by_judges(task).items():
-                main, by = task.known_by(), task.known_by().by(judge)
-                if found := compare(pair.base, pair.method, main, self._level(by)):
-                    row = pair._row(task, main, found, True)
+                level = self._level(True)
+                if found := compare(pair.base, pair.method, main, level):
+                    row, by = pair._row(task, main, found), main.by(judge)
                     known = replace(row.measure, name=by.name)
                     yield replace(row, measure=known, column=by.short, label=by.name)
-            if beside := self._beside_lines.get(task.name):
-                yield self._curve(task, beside)
-            if task.second and self.seers:
-                gains = self.seers.gains(
-                    self.base, self.method, task, self._level(task.second)
-                )
-                yield from self._parts(task, gains, self.seers.name) if gains else ()
+            if line := self._curves.get(task.name):
+                found = line.difference(self._level(False))
+                own: Any = {"kind": CURVE, "went_for": line.up, "notes": line.notes}
+                yield self._row(task, line.measure, found, **own)
+            if task.second and self.shared.second:
+                yield from self._gains(task, task.second, self.shared.second)
 
     def known_by(self, level: float) -> Iterator[Finding]:
         """What they differ in by what each task is known by."""
-        for task in self.tasks:
+        for task in self.shared.tasks:
             if found := compare(self.base, self.method, task.known_by(), level):
-                yield self._row(task, task.known_by(), found, True)
+                yield self._row(task, task.known_by(), found)
 
     def _row(
-        self, task: type[Task], measure: Measure, found: Difference, first: bool
+        self,
+        task: type[Task],
+        measure: Measure,
+        found: Difference,
+        *,
+        kind: str = "",
+        first: bool = True,
+        went_for: Measure | None = None,
+        notes: Sequence[str] = (),
     ) -> Finding:
+        """What `compare` or a curve found; `went_for` is what training may have gone for, the measure by default."""
         runs = [*self.method.of_task(task.name), *self.base.of_task(task.name)]
-        noise, times = self.noises.get(measure.name, (0.0, 0))
-        notes = [found.seeds] if found.seeds else []
-        shown = runs[0].adapt(measure) if runs else measure
-        estimate = found.estimate
-        kind = RATIO if measure.ratio else DIFFERENCE
+        shown = runs[0].adapt(measure)
+        estimate, below = found.estimate, [*filter(None, [found.seeds]), *notes]
+        kind = kind or (RATIO if measure.ratio else DIFFERENCE)
+        noise, times = self.shared.noises.get(measure.name, (0.0, 0))
         # Seeds that are judged one by one show their judge's noise in their spread, but not that of a base's one run.
         sides = (
-            0
-            if self.method.several and self.base.several
-            else 1
-            if self.method.several
-            else 2
+            2 - bool(self.method.seeds) - bool(self.method.seeds and self.base.seeds)
         )
         if noise and sides and estimate.low is not None:
             estimate = with_noise(estimate, noise, times, sides)
-            notes.append(
-                translatable(
-                    "with the judge's noise, {noise}",
-                    noise=f"{noise:.{measure.digits + 1}f}",
-                )
-            )
+            said = f"{noise:.{measure.digits + 1}f}"
+            below.append(translatable("with the judge's noise, {noise}", noise=said))
+        several = self.method.seeds or self.base.seeds
         return self._finding(
+            task,
             shown,
             kind,
-            shown.inside(
-                estimate, kind
-            ),  # last: the noise is added to the whole interval
+            # Last: the noise is added to the whole interval.
+            shown.inside(estimate, RATIO if kind == RATIO else DIFFERENCE),
             of=found.of,
-            counted=self._counts(measure),
+            counted="seeds" if several else _counts(measure),
             value=found.value,
             base_value=found.base_value,
             effect=found.effect,
-            by=_by(runs[0], measure) if runs else "",
-            target=self._target(task, measure),
+            by=_by(runs[0], measure),
+            target=self._target(task, went_for or measure),
             first=first,
-            caveats=caveats_of_both(self.base, self.method, task.name),
-            below=tuple(notes),
+            below=tuple(below),
         )
 
     def _by_judges(self, task: type[Task]) -> dict[str, "_Pair"]:
@@ -415,124 +419,125 @@ class _Pair:
         }
 
     @cached_property
-    def _beside_lines(self) -> dict[str, BesideLine]:
+    def _curves(self) -> dict[str, BesideLine]:
         """How the method lies beside its base's curve, of tasks where there is one."""
-        own = self.base, self.method, self.methods
-        found = [(task.name, beside_line(*own, task)) for task in self.tasks]
-        return {name: beside for name, beside in found if beside}
+        own = self.base, self.method, self.shared.methods
+        found = [(task.name, beside_line(*own, task)) for task in self.shared.tasks]
+        return {name: line for name, line in found if line}
 
-    def _curve(self, task: type[Task], beside: BesideLine) -> Finding:
-        measure = beside.measure
-        known = beside.difference(self._level(measure))
-        return self._finding(
-            measure,
-            CURVE,
-            measure.inside(known.estimate, DIFFERENCE),
-            counted=self._counts(measure),
-            value=known.value,
-            base_value=known.base_value,
-            by=_by(self.method.of_task(task.name)[0], measure),
-            target=self._target(task, beside.up),
-            first=True,
-            caveats=caveats_of_both(self.base, self.method, task.name),
-            below=tuple(beside.notes),
-        )
-
-    def _parts(
-        self, task: type[Task], gains: SecondGain, encoder: str
+    def _gains(
+        self, task: type[Task], pairing: Measure, second: SecondEncoder
     ) -> Iterator[Finding]:
         """Gains in the base's standard deviations: by the runs' own encoder, and by the second one."""
-        assert task.second is not None
-        runs = [*self.method.of_task(task.name), *self.base.of_task(task.name)]
-        for name in PARTS:
-            pairing = name == "gain_pairing"
-            measure = (
-                task.second
-                if pairing
-                else replace(task.second, name=f"{task.name}/{name}")
-            )
+        runs = [
+            (before, after)
+            for seed, model in self.method.runs.items()
+            if (before := self.base.at(seed).run(task.name))
+            and (after := model.run(task.name))
+        ]
+        if not runs:
+            return
+        name, pairs, bases = second.encoder.name, [], set[str]()
+        for before, after in runs:
+            scores = before.by_answer(before.main), after.by_answer(after.main)
+            seen = second.see(before), second.see(after)
+            pairs.append((seen, scores, not_alike(before, after)))
+            bases.add(str(before.folder))
+        lacking, from_one = len(self.method.runs) - len(runs), len(bases) < len(runs)
+        alone = bool(self.base.seeds and not self.method.seeds)
+        level = self._level(False)
+        gains = GainOverRuns.of([] if lacking else pairs, level, from_one, alone)
+        for part in PARTS:
+            paired = part == "gain_pairing"
             yield self._finding(
-                measure,
-                DIFFERENCE if pairing else PART,
-                gains.estimate(name),
-                counted="seeds" if self.method.several else "answers",
-                by=(runs[0].scorer or "") if name == "gain_own" else encoder,
+                task,
+                pairing if paired else replace(pairing, name=f"{task.name}/{part}"),
+                DIFFERENCE if paired else PART,
+                gains.estimate(part),
+                counted="seeds" if self.method.seeds else "answers",
+                by=(runs[0][1].scorer or "") if part == "gain_own" else name,
                 target=self._target(
-                    task, task.second if pairing else task.measures[0], encoder
+                    task, pairing if paired else task.measures[0], name
                 ),
-                first=pairing and not self.method.reference,
-                caveats=caveats_of_both(self.base, self.method, task.name),
+                first=paired and not self.method.reference,
             )
         known = Measure(f"{task.name}/known_pairs", share=True)
-        yield self._finding(known, MEAN, Estimate(gains.known_pairs), by=encoder)
+        share = self._finding(task, known, MEAN, Estimate(gains.known_pairs), by=name)
+        yield replace(share, caveats=())
 
     def _finding(
-        self, measure: Measure, kind: str, estimate: Estimate, **more: Any
+        self,
+        task: type[Task],
+        measure: Measure,
+        kind: str,
+        estimate: Estimate,
+        **more: Any,
     ) -> Finding:
-        """A row of the two."""
-        names = (
+        """A row of the two, with the method's caveats and those that the base alone has."""
+        own, of_base = (
+            caveats_of(side.of_task(task.name)) for side in (self.method, self.base)
+        )
+        own += [
+            translatable("{model}: {caveat}", model=self.base.name, caveat=caveat)
+            for caveat in of_base
+            if caveat not in own
+        ]
+        return Finding(
             self.method.name,
             self.base.name,
             measure.task,
             measure.short,
             measure.name,
+            measure,
+            kind,
+            estimate,
+            seeds=self.method.seeds,
+            caveats=tuple(own),
+            **more,
         )
-        return Finding(*names, measure, kind, estimate, seeds=self.method.seeds, **more)
-
-    def _counts(self, measure: Measure) -> str:
-        """What n of a difference counts."""
-        several = self.method.several or self.base.several
-        return "seeds" if several else _counts(measure)
 
     def _target(self, task: type[Task], measure: Measure, encoder: str = "") -> str:
         """Of the model, or of the base: what went for one of both tells them apart without more."""
-        sides = (
-            different(chain(*(one.trainings for one in side.runs.values())))
-            for side in (self.method, self.base)
-        )
         ours, theirs = (
-            target(trainings, task, measure, encoder) for trainings in sides
+            target(
+                different(chain(*(one.trainings for one in side.runs.values()))),
+                task,
+                measure,
+                encoder,
+            )
+            for side in (self.method, self.base)
         )
         return YES if theirs == YES else ours
 
-    def _level(self, measure: Measure) -> float:
+    def _level(self, main: bool) -> float:
         """Of simultaneous intervals: half of 5% for the tasks' first measures, half for the others, in equal parts."""
-        mains = {task.known_by().name for task in self.tasks if not task.control}
-        mains |= {name for name in self._sharing if " by " in name}
-        among = [
-            name for name in self._sharing if (name in mains) == (measure.name in mains)
-        ]
-        return 1 - (1 - LEVEL) / 2 / max(1, len(among))
+        return 1 - (1 - LEVEL) / 2 / max(1, self._sharing[main])
 
     @cached_property
-    def _sharing(self) -> list[str]:
-        """The measures by name whose differences could be told apart by chance, whatever flags were given."""
-        every = [
-            (task, one)
-            for task in self.tasks
-            for one in filter(None, (*first_measures(task), task.second))
-        ]
-        curves = [
-            one.measure.name for one in self._beside_lines.values() if not one.reason
-        ]
-        could = [one.name for task, one in every if self._could_differ(task, one)]
-        by_judges = [
-            task.known_by().by(judge).name
-            for task in self.tasks
-            for judge, pair in self._by_judges(task).items()
-            if pair._could_differ(task, task.known_by())
-        ]
-        return [*could, *by_judges, *curves]
+    def _sharing(self) -> Counter[bool]:
+        """How many first measures (True), and how many others, could be told apart by chance, whatever flags were given."""
+        could = Counter[bool]()
+        for task in self.shared.tasks:
+            main = task.known_by()
+            for one in filter(None, (*first_measures(task), task.second)):
+                alone = one.name == main.name and not task.control
+                could[alone] += self._could_differ(task, one)
+            for pair in self._by_judges(task).values():
+                could[True] += pair._could_differ(task, main)
+            if line := self._curves.get(task.name):
+                could[False] += not line.reason
+        return could
 
     def _could_differ(self, task: type[Task], measure: Measure) -> bool:
         """A target is no evidence, what both sides always have cannot differ, what is not compared has no interval."""
         sides = [side.of_task(task.name) for side in (self.base, self.method)]
-        encoder = self.seers.name if self.seers and measure == task.second else ""
-        there = all(sides) and not_alike(sides[0][0], sides[1][0], measure) is None
+        second = self.shared.second if measure == task.second else None
         return (
-            there
+            all(sides)
+            and not_alike(sides[0][0], sides[1][0], measure) is None
             and not self._full(task, measure)
-            and self._target(task, measure, encoder) != YES
+            and self._target(task, measure, second.encoder.name if second else "")
+            != YES
         )
 
     def _full(self, task: type[Task], measure: Measure) -> bool:

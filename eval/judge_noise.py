@@ -43,15 +43,8 @@ def judge_noise(
     twice: Sequence[tuple[RunResult, RunResult]], measure: Measure
 ) -> tuple[float, int]:
     """By how much a mean moves if the same answers are judged again (`noise_of`), and how often any were."""
-    changes = [
-        change
-        for first, again in twice
-        if (change := again.against(first, measure)).value is not None
-    ]
-    gaps = [
-        (change.value or 0.0, _error(change) if change.low is not None else 0.0)
-        for change in changes
-    ]
+    changes = [again.against(first, measure) for first, again in twice]
+    gaps = [(one.value, _error(one)) for one in changes if one.value is not None]
     return noise_of(gaps), len(gaps)
 
 
@@ -69,17 +62,13 @@ def noise_of(gaps: Sequence[tuple[float, float]]) -> float:
 
 
 def _error(change: Estimate) -> float:
-    """The standard error whose Student's interval a change has."""
-    assert change.low is not None
-    assert change.high is not None
-    return (change.high - change.low) / 2 / _quantile(change, (1 + change.level) / 2)
-
-
-def _quantile(change: Estimate, share: float) -> float:
-    """Student's quantile for as many values as a change has."""
+    """The standard error whose Student's interval a change has; 0 without an interval."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(change.n - 1, share))
+    if change.low is None or change.high is None:
+        return 0.0
+    half = (change.high - change.low) / 2
+    return half / float(stdtrit(change.n - 1, (1 + change.level) / 2))
 
 
 def with_noise(change: Estimate, noise: float, times: int, sides: int = 2) -> Estimate:

@@ -1,6 +1,6 @@
 """Methods: models, and those trained at several seeds, told by their names; a study calls its rows A, A@1, A@2."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -21,24 +21,18 @@ class Method:
     """A model, or what one training makes at several seeds."""
 
     name: str  # without the seed, if there are several
-    runs: Mapping[
-        str, Evaluated
-    ]  # model by seed; "" is that of a name without a number, a study's first one
-
-    @property
-    def several(self) -> bool:
-        """Whether there are several seeds."""
-        return len(self.runs) > 1
+    # Model by seed; "" is that of a name without a number, a study's first one.
+    runs: Mapping[str, Evaluated]
 
     @property
     def seeds(self) -> int:
         """How many seeds; 0 of a model alone, which is no mean over seeds."""
-        return len(self.runs) if self.several else 0
+        return len(self.runs) if len(self.runs) > 1 else 0
 
     @property
     def one_training(self) -> bool:
         """Whether one training of ours stands behind it, of which another seed may say otherwise."""
-        return self.first.trained and not self.several
+        return self.first.trained and not self.seeds
 
     @property
     def first(self) -> Evaluated:
@@ -84,8 +78,7 @@ def fold(models: Sequence[Evaluated]) -> list[Method]:
         found.setdefault((model.study, name), {})[seed.removeprefix("@")] = model
     methods = [Method(name, runs) for (_, name), runs in found.items()]
     return [
-        method if method.several else Method(method.first.name, {"": method.first})
-        for method in methods
+        one if one.seeds else Method(one.first.name, {"": one.first}) for one in methods
     ]
 
 
@@ -98,57 +91,28 @@ def over_runs(cells: Sequence[Cell]) -> Cell:
     """
     if len(cells) == 1:
         return cells[0]
-    values = {
-        k: cell.value
-        for k, cell in enumerate(cells)
-        if isinstance(cell.value, int | float)
-    }
-    if not values:
+    known = [cell for cell in cells if isinstance(cell.value, int | float)]
+    if not known:
         return Cell(why=cells[0].why)
-    first = cells[next(iter(values))]
-    lacking = (
-        (translatable("{n} seeds", n=n_of(len(values), len(cells))),)
-        if len(values) < len(cells)
-        else ()
-    )
+    first, lacking = known[0], list[str]()
+    if len(known) < len(cells):
+        lacking.append(translatable("{n} seeds", n=n_of(len(known), len(cells))))
+    values = {k: float(cell.value or 0) for k, cell in enumerate(known)}
     mean = first.measure.inside(over_seeds(values), MEAN)
-    return Cell(mean, first.measure, first.kind, below=lacking)
+    return Cell(mean, first.measure, first.kind, below=tuple(lacking))
 
 
-def caveats_of(runs: Sequence[RunResult], elsewhere: Collection[str] = ()) -> list[str]:
-    """What numbers of runs must not be read without, but for what is said `elsewhere`: each once, and of counts the sum."""
-    alike: dict[Any, list[Any]] = {}
+def caveats_of(runs: Sequence[RunResult], *, scorer: bool = False) -> list[str]:
+    """What numbers of runs must not be read without, each once, and of counts the sum; perhaps who scored, too."""
+    found: dict[Any, str] = {}
     for caveat in chain(*(run.caveats for run in runs)):
-        key: Any = caveat
-        if isinstance(caveat, Translatable) and "of" in caveat.values and len(runs) > 1:
-            key = (caveat.form, caveat.values.get("why"))
-        if caveat not in elsewhere:
-            alike.setdefault(key, []).append(caveat)
-    return [
-        own[0] if key == own[0] else _sum(own, len(runs)) for key, own in alike.items()
-    ]
-
-
-def scored_caveats(runs: Sequence[RunResult]) -> tuple[str, ...]:
-    """Those of runs without who scored, for who says that beside."""
-    return tuple(name for name in caveats_of(runs) if not name.startswith("by "))
-
-
-def caveats_of_both(base: Method, method: Method, task: str) -> tuple[str, ...]:
-    """The method's, and the base's with its name, where the method has them not."""
-    own = scored_caveats(method.of_task(task))
-    of_base = (
-        translatable("{model}: {caveat}", model=base.name, caveat=caveat)
-        for caveat in scored_caveats(base.of_task(task))
-        if caveat not in own
-    )
-    return (*own, *of_base)
-
-
-def _sum(counts: Sequence[Translatable], runs: int) -> str:
-    """Counts of the same, such as answers that were cut off, together, and in how many of the runs."""
-    n, of = (sum(one.values[name] for one in counts) for name in ("n", "of"))
-    whole = translatable(counts[0].form, **{**counts[0].values, "n": n, "of": of})
-    if len(counts) == runs:
-        return whole
-    return translatable("{caveat} ({n} seeds)", caveat=whole, n=n_of(len(counts), runs))
+        if not isinstance(caveat, Translatable) or "of" not in caveat.values:
+            found[caveat] = caveat
+            continue
+        own = dict(caveat.values)
+        n, of = own.pop("n"), own.pop("of")
+        key = caveat.form, str(own)
+        if isinstance(before := found.get(key), Translatable):
+            n, of = n + before.values["n"], of + before.values["of"]
+        found[key] = translatable(caveat.form, **own, n=n, of=of)
+    return [text for text in found.values() if scorer or not text.startswith("by ")]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 
 from sozo.data.progress import console
-from sozo.eval.evaluated import scored_before
 from sozo.eval.isolated_failures import IsolatedFailures
 from sozo.eval.run import TaskRun
 from sozo.scoring.final_text import NO_TEXT, Ending
@@ -37,7 +36,6 @@ def print_run(run: TaskRun) -> None:
     )
     name = run.metrics["source"]
     notes = [*task.view.notes(result), *_cut_short(result)]
-    notes += scored_before(task, result, name)
     if run.finished_before:
         print_lines([f"{run.folder}: finished before; nothing was computed again"])
     # A name is no label, whatever it is called.
@@ -118,13 +116,13 @@ def print_lines(lines: Iterable[str]) -> None:
         console().print(line, markup=False, highlight=False, emoji=False)
 
 
-def print_answer(found: "Findings", another_seed: str = "") -> None:
-    """The report's first screen; for `another_seed` see `first_screen`."""
+def print_answer(found: "Findings") -> None:
+    """The report's first screen."""
     from sozo.eval.report.answer import first_screen
     from sozo.eval.report.contents import printed_tables
     from sozo.eval.report.labels import english
 
-    answer = first_screen(found, another_seed)
+    answer = first_screen(found)
     print_lines(answer.lines())
     print_tables(printed_tables(found, first=True))
     print_lines(map(english, answer.notes))

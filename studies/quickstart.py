@@ -176,7 +176,7 @@ def show(args: argparse.Namespace, folders: dict[str, Path], started: float) -> 
     from sozo.eval.report.answer import first_screen
     from sozo.eval.report.contents import printed_tables
     from sozo.eval.report.evaluation_page import write_evaluation
-    from sozo.eval.report.labels import english
+    from sozo.eval.report.labels import english, wording
     from sozo.eval.terminal import print_lines, print_tables
     from sozo.scoring.languages import read_nouns
     from sozo.scoring.second_encoder import SecondEncoder
@@ -191,6 +191,7 @@ def show(args: argparse.Namespace, folders: dict[str, Path], started: float) -> 
         "and by {wide} after wide (standard deviations).",
         **OTHER_SEEDS,
     )
+    notes = [*NOTES, wording(other_seeds)]
     page = args.output_dir / "report.html"
     title = translatable(
         "sozo quickstart: a tiny model learns the Divergent Association Task"
@@ -201,18 +202,17 @@ def show(args: argparse.Namespace, folders: dict[str, Path], started: float) -> 
         base="before",
         title=title,
         second_encoder=second,
-        notes=NOTES,
-        another_seed=other_seeds,
+        notes=notes,
     )
     found = findings(models, "before", second)
-    answer = first_screen(found, other_seeds)
-    print_lines(note for note, _ in NOTES)
+    answer = first_screen(found)
+    print_lines(note for note, _ in notes)
     print_tables(printed_tables(found, first=True))
     print_lines(map(english, answer.notes))
     print_lines(
         [
             f"All lists: sozo answers {shlex.join(named)} --output lists.csv",
-            f"These numbers, learning curves and lists to read, English and Japanese: {page}",
+            f"These numbers and lists to read, English and Japanese: {page}",
             f"Done in {time.monotonic() - started:.0f} s.",
             *answer.lines(),
         ]

@@ -34,7 +34,7 @@ from sozo.tasks.judge_check import Check, find_check, judge_key
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sozo.scoring.second_encoder import SecondEncoder, Seen
+    from sozo.scoring.second_encoder import SecondEncoder, SeenLists
 
 ITEMS = "items.jsonl"
 # What is said of a way to sample (`sozo.models.sampling`) that draws several answers for one.
@@ -448,7 +448,7 @@ class RunResult:
             return effect_paired(base.by_item(measure), self.by_item(measure))
         return effect_independent(base.by_answer(measure), self.by_answer(measure))
 
-    def seen_by(self, second: "SecondEncoder") -> "Seen | None":
+    def seen_by(self, second: "SecondEncoder") -> "SeenLists | None":
         """What a second encoder makes of the answers; None of too few.
 
         None of a task whose main measure is no encoder's distance between single words.

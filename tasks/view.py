@@ -23,10 +23,9 @@ from sozo.tasks.run_result import RunResult
 
 Run = TypeVar("Run", bound=RunResult)
 
-# Where a column is shown: the terminal's table, W&B, the page's table of why answers failed.
-# The page's table of all columns has those of the terminal and of `PAGE`.
-Place = Flag("Place", ["TERMINAL", "WANDB", "FAILURES", "PAGE"])
-TERMINAL, WANDB, FAILURES, PAGE = Place
+# Where a column is shown: the terminal's table, W&B; the page's table of all columns has those of the terminal, too.
+Place = Flag("Place", ["TERMINAL", "WANDB", "PAGE"])
+TERMINAL, WANDB, PAGE = Place
 NUMBERS = TERMINAL | WANDB
 
 
@@ -35,15 +34,13 @@ class RunColumn:
     """What a finished run says in one place."""
 
     label: str  # a key of `labels.yaml`; one that is no key is shown as it is
-    cell: Callable[
-        [Any], Content
-    ]  # of a run; a bare number is written as `measure` says
+    # Of a run; a bare number is written as `measure` says.
+    cell: Callable[[Any], Content]
     measure: Measure = COUNT
     shown: Place = NUMBERS
     key: str = ""  # its name in W&B and in the page's tables; by default the label
-    change: Measure | None = (
-        None  # the measure whose difference from the base stands beside it
-    )
+    # The measure whose difference from the base stands beside it.
+    change: Measure | None = None
 
     @property
     def name(self) -> str:
@@ -130,7 +127,7 @@ def counted(
         )
 
     if name == "reasons":
-        shown |= FAILURES
+        shown |= PAGE
     form = "{kinds}: {kind}"
     return [
         RunColumn(
@@ -198,7 +195,6 @@ class Scatter:
     up: str  # of that on the y axis
     across_label: str  # labels of the axes
     up_label: str
-    size: str = ""  # name of the column, of shares, by which spots are large; without it they are equal
     by_n: bool = False  # a picture for each n of the x axis: different words compare in equally many lists
 
 
@@ -209,9 +205,8 @@ class ReaderAnswer:
     text: str
     score: float | None
     status: str | None  # why there is no score, or how its judgement ended
-    more: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # `marks` (name -> value), `note`, `facts`, `states`
+    # `marks` (name -> value), `note`, `facts`, `states`.
+    more: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,19 +222,14 @@ class ReaderItem:
 class View(Generic[Run]):
     """How results are shown. `measures` are the task's; there is at least one run."""
 
-    files: tuple[str, ...] = (
-        "config.json",
-        "metrics.json",
-        "answers",
-    )  # what the terminal lists below the table
+    # What the terminal lists below the table.
+    files: tuple[str, ...] = ("config.json", "metrics.json", "answers")
     pictures: tuple[Ridge | Scatter, ...] = ()  # on the page
-    words: tuple[
-        str, ...
-    ] = ()  # labels that the page's reader needs (`ReaderAnswer.more`)
+    # Labels that the page's reader needs (`ReaderAnswer.more`).
+    words: tuple[str, ...] = ()
     asked: str = "prompt"  # the item's column that the reader shows as what was asked
-    sample: int | None = (
-        None  # answers of a run in the reader, None for all; a task of samples comes last in it
-    )
+    # Answers of a run in the reader, None for all; a task of samples comes last in it.
+    sample: int | None = None
 
     def __init__(self, file: str = "") -> None:
         self._file = file  # beside which its labels are

@@ -28,7 +28,6 @@ class Spot:
     seeds: Sequence[tuple[float, float]]  # of each seed, small where there are several
     place: int  # among the page's methods: its colour, and with 1 added its number
     ends: tuple[float, float] | None = None  # interval of its height
-    share: float = 1.0  # of the largest spot's area
 
     @property
     def key(self) -> tuple[int, str]:
@@ -41,17 +40,14 @@ def scatter_chart(
     across: str,
     up: str,
     salt: str,
-    lines: Sequence[tuple[str, Sequence[Spot]]] = (),
+    lines: Sequence[Sequence[Spot]] = (),
 ) -> str:
-    """Methods as numbered spots, each with its seeds and interval; `across` and `up` are axes.
-
-    `lines` join spots, each in matplotlib's style of a line.
-    """
+    """Methods as numbered spots, each with its seeds and interval; `across` and `up` are axes, `lines` join spots."""
 
     def draw(axes: Any) -> None:
-        for style, joined in lines:
+        for joined in lines:
             places = zip(*(spot.at for spot in joined), strict=True)
-            axes.plot(*places, style, color=series(joined[0].place), linewidth=1.4)
+            axes.plot(*places, color=series(joined[0].place), linewidth=1.4)
         for spot in spots:
             of_spot = {"color": series(spot.place), "linestyle": "none", "marker": "o"}
             for x, y in spot.seeds if len(spot.seeds) > 1 else ():
@@ -62,8 +58,7 @@ def scatter_chart(
                 ends = f" {interval(*spot.ends, _HEIGHT)}"
                 axes.vlines(x, *spot.ends, color=series(spot.place), alpha=0.7)
             said = tip(f"{spot.name}: {number(x, COUNT)}, {number(y, _HEIGHT)}{ends}")
-            size = max(3.0, 9 * spot.share**0.5)
-            axes.plot(x, y, markersize=size, alpha=0.85, gid=said, **of_spot)
+            axes.plot(x, y, markersize=9, alpha=0.85, gid=said, **of_spot)
             axes.annotate(
                 str(spot.place + 1),
                 spot.at,
@@ -74,13 +69,8 @@ def scatter_chart(
             )
         axes.set(xlabel=across, ylabel=up)
         axes.margins(x=0.14, y=0.08)
-        if max(spot.at[0] for spot in spots) > 1:  # counts, or percent
-            axes.xaxis.get_major_locator().set_params(integer=True)
-            axes.xaxis.set_major_formatter("{x:,.0f}")
-        if across.endswith("(%)"):
-            axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= 100])
 
-    names = ", ".join(name for _, name in (spot.key for spot in spots))
+    names = ", ".join(spot.key[1] for spot in spots)
     return svg(draw, (7.6, 5.0), salt, f"{up} against {across.lower()}: {names}")
 
 
@@ -122,27 +112,13 @@ def ridge_chart(scores: Mapping[str, Any], salt: str, across: str) -> str:
             if len(values):
                 counts = np.histogram(values, edges)[0]
                 height = floor + 0.85 * counts / counts.max()
-                axes.stairs(
-                    height,
-                    edges,
-                    baseline=floor,
-                    fill=True,
-                    color=series(i),
-                    alpha=0.28,
-                )
-                axes.stairs(
-                    height, edges, baseline=floor, color=series(i), linewidth=1.4
-                )
-                mean, said = (
-                    values.mean(),
-                    tip(f"{list(scores)[i]}: {values.mean():.4g}, n = {len(values):,}"),
-                )
-                axes.plot(
-                    [mean] * 2,
-                    [floor, floor + 0.85],
-                    color=series(i),
-                    linewidth=2.2,
-                    gid=said,
+                shape = {"baseline": floor, "color": series(i)}
+                axes.stairs(height, edges, fill=True, alpha=0.28, **shape)
+                axes.stairs(height, edges, linewidth=1.4, **shape)
+                mean, name = values.mean(), list(scores)[i]
+                said = tip(f"{name}: {mean:.4g}, n = {len(values):,}")
+                axes.vlines(
+                    mean, floor, floor + 0.85, color=series(i), linewidth=2.2, gid=said
                 )
         axes.set_yticks(range(len(arrays) - 1, -1, -1), names)
         axes.set(xlabel=across, ylim=(-0.1, len(arrays)))

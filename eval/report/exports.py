@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 from sozo.data.foreign import printable
 from sozo.data.record import write_whole
 from sozo.data.sheet import as_text
-from sozo.eval.report.labels import english, labels, states
+from sozo.eval.report.labels import english
 from sozo.eval.report.names import Names
-from sozo.scoring.measure import MEAN
-from sozo.scoring.table import Cell, Table, TableRow
-from sozo.scoring.translatable import Translatable, translatable
+from sozo.scoring.table import Cell, Table
 
 _PARTS = ("value", "low", "high", "n", "of")
 if TYPE_CHECKING:
@@ -58,73 +56,50 @@ def write_tables(folder: Path, tables: Sequence[Table]) -> None:
                 write_whole(folder / f"{part_name}.csv", csv_file(part))
 
 
-def csv_file(table: Table) -> bytes:
-    """Its CSV file."""
-    # With a byte-order mark, without which a spreadsheet garbles Japanese.
-    return csv_text(table).encode("utf-8-sig")
-
-
 def csv_of(frame: "pd.DataFrame") -> bytes:
     """A data frame as CSV for a spreadsheet, in which no text is a formula."""
-    texts = frame.map(
-        lambda value: as_text(printable(value)) if isinstance(value, str) else value
-    )
+
+    def plain(value: Any) -> Any:
+        return as_text(printable(value)) if isinstance(value, str) else value
+
+    texts = frame.map(plain)
+    texts.columns = [plain(name) for name in texts]
+    # With a byte-order mark, without which a spreadsheet garbles Japanese.
     return bytes(texts.to_csv(index=False).encode("utf-8-sig"))
 
 
-def csv_text(table: Table) -> str:
+def csv_file(table: Table) -> bytes:
     """A line for each row; behind each column those of its interval, its n of N, its change.
 
     Numbers have all their digits, and shares are from 0 to 1.
     """
     import pandas as pd
 
-    of = Cell(
-        english(table.scope) or None
-    )  # in every line, since lines are copied out of their file
-    headings = (
-        table.columns[0],
-        "from",
-        *table.columns[1:],
-        "caveats",
-        "caveats of all rows",
-    )
+    first, *others = table.columns
+    headings = first, "from", *others, "caveats", "caveats of all rows"
+    # In every line, since lines are copied out of their file.
+    scope = Cell(english(table.scope) or None)
     rows = [
-        (Cell(row.name), Cell(row.base or None), *row.cells, _caveats(row), of)
+        (
+            Cell(row.name),
+            Cell(row.base or None),
+            *row.cells,
+            Cell("; ".join(map(english, row.caveats)) or None),
+            scope,
+        )
         for row in table.rows
     ]
     columns = []
     for label, *cells in zip(headings, *rows, strict=True):
-        values = pd.DataFrame(
-            [dict.fromkeys(_PARTS) | _values(cell) for cell in cells], dtype=object
-        )
-        values.columns = [
-            as_text(f"{_heading(label)} {part}".removesuffix(" value"))
-            for part in values
+        lines = [
+            dict.fromkeys(_PARTS) | {"reason": english(cell.why) or None} | cell.exact
+            for cell in cells
         ]
+        values = pd.DataFrame(lines, dtype=object)
+        heading = _label(label)
+        values.columns = [f"{heading} {part}".removesuffix(" value") for part in values]
         columns.append(values.dropna(axis="columns", how="all"))
-    return pd.concat(columns, axis=1).to_csv(index=False)
-
-
-def _caveats(row: TableRow) -> Cell:
-    return Cell("; ".join(map(english, row.caveats)) or None)
-
-
-def _values(cell: Cell) -> dict[str, object]:
-    """The numbers of a cell, and why it has none, by name."""
-    values = {"reason": english(cell.why) or None} | cell.exact
-    return {
-        k: as_text(printable(v)) if isinstance(v, str) else v for k, v in values.items()
-    }
-
-
-def _heading(key: str) -> str:
-    """The name of a column, in which states of answers are called as in all files."""
-    if key in states():
-        return str(key)
-    if isinstance(key, Translatable) and key.values.get("kind") in states():
-        key = translatable(key.form, **{**key.values, "kind": str(key.values["kind"])})
-    return _label(key)
+    return csv_of(pd.concat(columns, axis=1))
 
 
 def _label(key: str) -> str:
@@ -134,17 +109,14 @@ def _label(key: str) -> str:
 def latex(table: Table, name: str) -> str:
     """A `table` of booktabs, or of more than three columns a `table*`, which the columns share: their texts break.
 
-    In each cell stands the number, in small below it its interval and what else it must not be read without. What is
-    longer than a page is a `longtable`, which needs a text in one column.
+    In each cell stands the number, in small below it its interval, its n and what else it must not be read without. What
+    is longer than a page is a `longtable`, which needs a text in one column.
     """
     first, *headings = map(_label, table.columns)
-    differing = {
-        k for k in range(len(headings)) if len(_counts(table, k)) > 1
-    }  # then each cell says its own, else the caption
     rows = [
         [
             _lines(row.name, *map(english, row.below)),
-            *(_stack(cell, k in differing) for k, cell in enumerate(row.cells)),
+            *(_lines(c.arrow + c.text, *map(english, c.lines)) for c in row.cells),
         ]
         for row in table.rows
     ]
@@ -156,15 +128,14 @@ def latex(table: Table, name: str) -> str:
         environment="longtable" if long else wide,
         position_float=None if long else "centering",
         caption=(
-            rf"\sloppy {escape(_caption(table, headings))}",
+            rf"\sloppy {escape(_sentences(table.name, table.scope, *table.notes))}",
             escape(english(table.name)),
         ),
         label=f"tab:{name}",
     )
     head = "% \\usepackage{array, booktabs, longtable}; Japanese: LuaLaTeX with luatexja, or upLaTeX\n"
-    if notes := escape(
-        " ".join(f"{english(one)}." for one in table.caveats)
-    ):  # in the file, whatever becomes of its caption
+    # In the file, whatever becomes of its caption.
+    if notes := escape(_sentences(*table.caveats)):
         notes = f"{{\\footnotesize\\raggedright {notes}\\par}}\n"
     text = re.sub(
         r"\\end\{(?:tabular|longtable)\}\n", lambda end: end[0] + notes, text, count=1
@@ -174,48 +145,8 @@ def latex(table: Table, name: str) -> str:
     )
 
 
-def _counts(table: Table, k: int) -> list[str]:
-    """Over how many the numbers of a column are, each once; seeds are said by their rows."""
-    return list(
-        dict.fromkeys(
-            row.cells[k].counts
-            for row in table.rows
-            if not row.seeds and row.cells[k].counts
-        )
-    )
-
-
-def _caption(table: Table, headings: Sequence[str]) -> str:
-    """What the numbers are, over how many they are, and what stands beside and below them."""
-    # A note that is a bare label says what columns mean, at length, and stands on the page.
-    notes = [
-        note
-        for note in table.notes
-        if isinstance(note, Translatable) or note not in labels()
-    ]
-    sentences = [english(text) for text in (table.name, table.scope, *notes)]
-    counts: dict[str, list[str]] = {}
-    for k, heading in enumerate(headings):
-        if len(each := _counts(table, k)) == 1:
-            cells = [row.cells[k] for row in table.rows]
-            share = any(
-                cell.measure.share and cell.kind == MEAN for cell in cells
-            )  # it is how many of how many
-            said = "" if share or each[0].startswith("n = ") else "n = "
-            counts.setdefault(said + english(each[0]), []).append(heading)
-    sentences += [f"{'; '.join(columns)}: {count}" for count, columns in counts.items()]
-    return " ".join(f"{sentence.rstrip('.')}." for sentence in sentences if sentence)
-
-
-def _stack(cell: Cell, with_counts: bool) -> str:
-    """The lines of a cell."""
-    counts = english(cell.counts) if with_counts else ""
-    return _lines(
-        cell.arrow + cell.text,
-        cell.interval,
-        counts,
-        *map(english, cell.below),
-    )
+def _sentences(*texts: str) -> str:
+    return " ".join(f"{english(text).rstrip('.')}." for text in texts if text)
 
 
 def _lines(*texts: str) -> str:

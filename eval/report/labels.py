@@ -16,7 +16,6 @@ from sozo.eval.report import source
 from sozo.scoring.measure import Measure
 from sozo.scoring.translatable import Translatable, translatable
 from sozo.tasks import task_types
-from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
 from sozo.tasks.view import RunColumn
 
@@ -105,40 +104,16 @@ def is_main(measure: Measure) -> bool:
     )
 
 
-def explanations(
-    task: type[Task], columns: Iterable[RunColumn], run: RunResult
-) -> list[str]:
-    """What columns mean, in texts for `wording`: LABEL_says, or a task's title; the scale of `run`, the better side.
-
-    The page says it below its table of all columns.
-    """
-    says, alike = list[str](), dict[str, list[str]]()
-    known = {
-        *yaml.safe_load(source("labels.yaml")),
-        *task.view.labels(),
-    }  # no other task's, whose column has this name
-    sides = ("neither more nor less is better", "more is better", "less is better")
-    for column in columns:
-        says.append(f"{column.label}_says")
-        measure = column.change or column.measure
-        if measure in task.measures:
-            scale = (0, 100) if measure.share else run.adapt(measure).scale or ()
-            ends = " – ".join(f"{end:g}" for end in scale) + "%" * measure.share
-            facts = translatable(
-                "{facts}",
-                facts=[*filter(None, [ends]), translatable(sides[measure.better])],
-            )
-            alike.setdefault(facts, []).append(translatable(column.label))
-    says.append(f"{task.name}_says")
-    title = translatable("{name}: {title}.", name=task.name, title=task.title)
-    return [
-        *(key for key in dict.fromkeys(says) if key in known),
-        *[title] * bool(task.title and task.name not in known),
-        *(
-            translatable("{names}: {facts}.", names=names, facts=facts)
-            for facts, names in alike.items()
-        ),
-    ]
+def explanations(task: type[Task], columns: Iterable[RunColumn]) -> list[str]:
+    """What columns mean, below the page's table of all of them: keys LABEL_says, or a task's title."""
+    # No other task's, whose column has this name.
+    known = {*yaml.safe_load(source("labels.yaml")), *task.view.labels()}
+    says = [f"{name}_says" for name in (*(one.label for one in columns), task.name)]
+    told = [key for key in dict.fromkeys(says) if key in known]
+    if task.title and task.name not in known:
+        form = "{name}: {title}."
+        told.append(translatable(form, name=task.name, title=task.title))
+    return told
 
 
 def english(key: str) -> str:

@@ -3,28 +3,28 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from textwrap import indent
 from typing import Any
 
 from sozo.data.record import read_json, refuse_foreign, write_whole
 from sozo.eval.evaluated import find_evaluated, named
-from sozo.eval.findings import Finding, Findings, findings_of_all
-from sozo.eval.report.answer import own_caveats, scope
-from sozo.eval.report.differences import detailed
+from sozo.eval.findings import Findings, findings_of_all
+from sozo.eval.report.answer import all_caveats, scope
 from sozo.eval.report.exports import csv_file, latex
 from sozo.eval.report.labels import labels, task_title, wording
 from sozo.eval.report.tables import (
     duels_of,
+    of_side,
     tasks_on_page,
     with_duels,
     without_empty,
 )
 from sozo.eval.seeds import Method, judges_of
-from sozo.models.trained_on import YES
 from sozo.scoring.measure import DASH, Measure
-from sozo.scoring.numbers import p_value, percent
-from sozo.scoring.table import OF, Cell, Table, TableRow
+from sozo.scoring.numbers import percent
+from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.view import paid
@@ -32,8 +32,14 @@ from sozo.tasks.view import paid
 METHODS = "methods.txt"
 # How answers were drawn, by the names of a run's settings, or of what it said on loading.
 _DRAWN = (
-    *("temperature", "top_p", "max_new_tokens", "sampling", "seed"),
-    *("system_prompt", "chat_template_kwargs", "endpoint"),
+    "temperature",
+    "top_p",
+    "max_new_tokens",
+    "sampling",
+    "seed",
+    "system_prompt",
+    "chat_template_kwargs",
+    "endpoint",
 )
 
 
@@ -70,11 +76,11 @@ def write_paper(folder: Path, places: Sequence[str]) -> list[Path]:
 def _tables(found: Findings) -> Iterator[Table]:
     pages, compared = tasks_on_page(found), found.compared
     mains = {task_title(page.task): page.task.known_by() for page in pages}
-    alone = [(method, None) for method in compared.methods]
+    alone = [[method] for method in compared.methods]
     by_itself = [translatable("paper_scores_note")]
     scores = _table(found, "paper_scores", mains, alone, by_itself)
     yield with_duels(scores, duels_of(compared.methods))
-    two = [(method, base) for base, method in compared.pairs]
+    two = [[method, base] for base, method in compared.pairs]
     yield _table(found, "paper_differences", mains, two, _levels(found))
     columns = dict[str, Measure]()
     for page in pages:
@@ -92,25 +98,21 @@ def _table(
     found: Findings,
     name: str,
     columns: Mapping[str, Measure],
-    lines: Sequence[tuple[Method, Method | None]],
+    lines: Sequence[Sequence[Method]],
     notes: Sequence[str],
 ) -> Table:
     """A line a model, or a model and what is subtracted; a column a measure of a task, by its heading."""
-    known = {(row.model, row.base, row.measure.name): row for row in found.rows}
+    known = {(row.model, row.base, row.measure.name): row.cell for row in found.rows}
     rows = []
-    for method, base in lines:
-        of, caveats = method.name, own_caveats(found, method)
-        if base:
-            of = f"{method.name} − {base.name}"
-            caveats = tuple(
-                translatable(OF, of=one.name, caveat=caveat)
-                for one in (method, base)
-                for caveat in own_caveats(found, one)
-            )
-        own = method.name, base.name if base else ""
-        cells = [_cell(known.get((*own, one.name))) for one in columns.values()]
-        seeds = 0 if base else method.seeds
-        rows.append(TableRow(of, tuple(cells), seeds=seeds, caveats=caveats))
+    for sides in lines:
+        model, base, *_ = (*(one.name for one in sides), "")
+        caveats = chain(*(of_side(one, all_caveats(found, one)) for one in sides))
+        cells = [
+            known.get((model, base, one.name), Cell(why="no_run"))
+            for one in columns.values()
+        ]
+        of, seeds = (f"{model} − {base}", 0) if base else (model, sides[0].seeds)
+        rows.append(TableRow(of, tuple(cells), seeds=seeds, caveats=tuple(caveats)))
     headings = "models", *columns
     table = without_empty(Table(name, headings, tuple(rows), scope=scope(found)))
     cells = [cell for row in table.rows for cell in row.cells]
@@ -120,25 +122,16 @@ def _table(
         "arrow_note": any(cell.arrow for cell in cells),
         "points_note": any("points" in cell.text for cell in cells),
     }
-    more = (translatable(note) for note, holds in says.items() if holds)
+    more = [note for note, holds in says.items() if holds]
     return replace(table, notes=(*notes, *more))
-
-
-def _cell(row: Finding | None) -> Cell:
-    if row is None:
-        return Cell(why="no_run")
-    p = [] if row.p_corrected is None else [p_value(row.p_corrected)]
-    target = ["target"] * (row.target == YES and row.estimate.value is not None)
-    more = detailed(row).more if row.base else {}
-    return replace(row.cell, below=(*p, *row.below, *target), more=more)
 
 
 def _levels(found: Findings) -> list[str]:
     """How many differences hold at once, and at which level each; nothing without any."""
     shown = [row.estimate for row in found.rows if row.base]
-    levels = [percent(one.level) for one in shown if one.low is not None]
+    known = [percent(one.level) for one in shown if one.low is not None]
     form = "paper_differences_note"
-    return [translatable(form, n=len(levels), level=one) for one in levels[:1]]
+    return [translatable(form, n=len(known), level=known[0])] if known else []
 
 
 def _methods(found: Findings, places: Sequence[str]) -> Iterator[str]:

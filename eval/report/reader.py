@@ -3,9 +3,9 @@
 import base64
 import gzip
 import json
-import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sozo.data.schema import utf8_safe
@@ -14,7 +14,14 @@ from sozo.scoring.translatable import translatable
 from sozo.tasks.task import Task
 from sozo.tasks.view import ReaderAnswer, ReaderItem
 
-_SAMPLED = 16  # of so many items one tells how small they can be packed
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What the reader holds: base64 of gzipped JSON, and how many items of how many."""
+
+    text: str
+    items: int
+    of: int
 
 
 def reading_order(tasks: Sequence[type[Task]]) -> list[type[Task]]:
@@ -22,64 +29,40 @@ def reading_order(tasks: Sequence[type[Task]]) -> list[type[Task]]:
     return sorted(tasks, key=lambda task: task.view.sample is not None)
 
 
-def samples(models: Sequence[Evaluated], tasks: Sequence[type[Task]]) -> list[str]:
-    """Of which tasks the reader holds a part of the answers: how many, of how many."""
-    said_of = list[str]()
-    for task in tasks:
-        runs = [
-            run
-            for model in models
-            if (run := model.run(task.name)) and task.view.drawn(run)
-        ]
-        if runs:
-            said = "{task}: {n} of {of} each, drawn by seed; all of them: sozo answers"
-            of = span(run.metrics["num_answers"] for run in runs)
-            said_of.append(
-                translatable(
-                    said, task=translatable(task.name), n=task.view.sample, of=of
-                )
-            )
-    return said_of
-
-
-def span(counts: Iterable[int]) -> str:
-    """The least and the most of some counts; where these are one, it.
-
-    >>> span([2048, 2048]), span([1889, 2048])
-    ('2,048', '1,889–2,048')
-    """
-    least, *_, most = sorted([*counts] * 2)
-    return f"{least:,}" if least == most else f"{least:,}–{most:,}"
-
-
-def chunks(
-    models: Sequence[Evaluated], tasks: Sequence[type[Task]], most_bytes: int
+def samples(
+    models: Sequence[Evaluated], tasks: Sequence[type[Task]], packed: Packed
 ) -> list[str]:
-    """All that there is to read, a chunk a page: base64 of gzipped JSON of at most `most_bytes`, or of one item."""
+    """Of which tasks the reader holds a part of the answers, and whether of the items."""
+    said = list[str]()
+    for task in tasks:
+        runs = [run for model in models if (run := model.run(task.name))]
+        if any(task.view.drawn(run) for run in runs):
+            form = "{task}: {n} answers of each model, drawn by seed; all: sozo answers"
+            name = translatable(task.name)
+            said.append(translatable(form, task=name, n=task.view.sample))
+    if packed.items < packed.of:
+        form = "{n:,} of {of:,} items, for the page's size; all: sozo answers"
+        said.append(translatable(form, n=packed.items, of=packed.of))
+    return said
+
+
+def pack(
+    models: Sequence[Evaluated], tasks: Sequence[type[Task]], most_bytes: int
+) -> Packed:
+    """What there is to read, of too many items every second, fourth and so on: at most `most_bytes`, or one item."""
     names = _json([model.name for model in models])
-    waiting = [
-        [_json(item) for task in reading_order(tasks) for item in _items(task, models)]
+    items = [
+        _json(item) for task in reading_order(tasks) for item in _items(task, models)
     ]
-    chunks = []
-    while any(waiting):
-        items = waiting.pop(0)
-        sample = items[::_SAMPLED]
-        times = len(_packed(names, sample)) * len(items) / len(sample) / most_bytes
-        if times < 1 or len(items) == 1:
-            packed = _packed(names, items)
-            if len(packed) <= most_bytes or len(items) == 1:
-                chunks.append(packed)
-                continue
-        size = math.ceil(len(items) / max(2, math.ceil(times)))
-        waiting[:0] = [items[k : k + size] for k in range(0, len(items), size)]
-    return chunks
-
-
-def _packed(names: str, items: Sequence[str]) -> str:
-    text = f'{{"models":{names},"items":[{",".join(items)}]}}'
-    return base64.b64encode(
-        gzip.compress(utf8_safe(text).encode(), compresslevel=6, mtime=0)
-    ).decode()
+    step = 1
+    while True:
+        held = items[::step]
+        text = f'{{"models":{names},"items":[{",".join(held)}]}}'
+        zipped = gzip.compress(utf8_safe(text).encode(), compresslevel=6, mtime=0)
+        packed = base64.b64encode(zipped).decode()
+        if len(packed) <= most_bytes or len(held) <= 1:
+            return Packed(packed if items else "", len(held), len(items))
+        step *= max(2, len(packed) // most_bytes)
 
 
 def _json(value: Any) -> str:
@@ -97,20 +80,13 @@ def _items(task: type[Task], models: Sequence[Evaluated]) -> Iterator[dict[str, 
             items[item.id, item.text] = item
             entries[item.id, item.text][number] += map(_answer, answers)
     for key, item in items.items():
-        own = {
-            "kind": task.name,
-            "id": item.id,
-            "group": item.group,
-            "title": item.title,
-            "text": item.text,
-        }
-        yield {**own, "entries": entries[key]}
+        own = {name: getattr(item, name) for name in ("id", "group", "title", "text")}
+        yield {"kind": task.name, **own, "entries": entries[key]}
 
 
 def _answer(answer: ReaderAnswer) -> dict[str, Any]:
-    marks = (
-        {"marks": answer.more["marks"]} if "marks" in answer.more else {}
-    )  # they stand before the status
+    # They stand before the status.
+    marks = {"marks": answer.more["marks"]} if "marks" in answer.more else {}
     return {
         "text": answer.text,
         "score": answer.score,

@@ -5,7 +5,6 @@ import io
 import re
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 SERIES = 10  # colours
@@ -51,41 +50,39 @@ def picture(
 
     The stand-ins of colours are as good as black; shapes tell series apart.
     """
+    # Each letter is taken from the first of these that has it.
+    fonts = ["sans-serif", *_japanese_fonts()]
+    style = {"axes.grid": False, "axes.spines.left": True, "font.family": fonts}
+    with warnings.catch_warnings(record=True) as lacking:
+        warnings.simplefilter("always")
+        file = _saved(draw, size, kind, columns, style, dpi=300)
+    return file, not any("Glyph" in str(each.message) for each in lacking)
+
+
+def _saved(
+    draw: Callable[..., None],
+    size: tuple[float, float],
+    kind: str,
+    columns: int,
+    style: Any,
+    **options: Any,
+) -> bytes:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    # Each letter is taken from the first of these that has it.
-    fonts = ["sans-serif", *_japanese_fonts()]
-    style = _STYLE | {
-        "axes.grid": False,
-        "axes.spines.left": True,
-        "font.family": fonts,
-    }
-    with mpl.rc_context({**style, "svg.hashsalt": "figure"}):
+    with mpl.rc_context({**_STYLE, "svg.hashsalt": "figure", **style}):
         figure = Figure(figsize=size, layout="constrained")
         draw(*figure.subplots(1, columns, squeeze=False)[0])
-        file = io.BytesIO()
-        made = {"Date": None} if kind == "svg" else {}
-        with warnings.catch_warnings(record=True) as lacking:
-            warnings.simplefilter("always")
-            figure.savefig(file, format=kind, dpi=300, metadata=made)
-    return file.getvalue(), not any("Glyph" in str(each.message) for each in lacking)
+        file, dated = io.BytesIO(), {"Date": None} if kind == "svg" else {}
+        figure.savefig(file, format=kind, metadata=dated, **options)
+    return file.getvalue()
 
 
 def _japanese_fonts() -> list[str]:
-    """Those of this machine; fonts that were installed since matplotlib looked for them are looked for again."""
-    from matplotlib.font_manager import findSystemFonts, fontManager
+    from matplotlib.font_manager import fontManager
 
-    def there() -> list[str]:
-        names = set(fontManager.get_font_names())
-        return [font for font in _JAPANESE_FONTS if font in names]
-
-    if not there():
-        known = {font.fname for font in fontManager.ttflist}
-        for path in set(findSystemFonts()) - known:
-            with suppress(RuntimeError, OSError):  # a file that is no font
-                fontManager.addfont(path)
-    return there()
+    known = set(fontManager.get_font_names())
+    return [font for font in _JAPANESE_FONTS if font in known]
 
 
 def series(index: int) -> str:
@@ -109,22 +106,13 @@ def svg(
 
     It gets as many axes as there are `columns`.
     """
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
     # The salt keeps element ids of one chart apart from those of the next on the same page, and the page reproducible.
-    with mpl.rc_context({**_STYLE, "svg.hashsalt": salt}):
-        figure = Figure(figsize=size, layout="constrained")
-        draw(*figure.subplots(1, columns, squeeze=False)[0])
-        file = io.StringIO()
-        with warnings.catch_warnings():
-            warnings.filterwarnings(
-                "ignore", "Glyph .* missing"
-            )  # text stays text: the browser has the letters
-            figure.savefig(
-                file, format="svg", transparent=True, metadata={"Date": None}
-            )
-    text = re.sub(r"<metadata>.*?</metadata>", "", file.getvalue(), flags=re.DOTALL)
+    with warnings.catch_warnings():
+        # Text stays text: the browser has the letters.
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        style = {"svg.hashsalt": salt}
+        file = _saved(draw, size, "svg", columns, style, transparent=True)
+    text = re.sub(r"<metadata>.*?</metadata>", "", file.decode(), flags=re.DOTALL)
     text = re.sub(rf'<g id="{_TIP}([^"]*)">', r"<g><title>\1</title>", text)
     text = re.sub(r'<g id="[^"]*"', "<g", text)
     text = re.sub(r"#0400(\d\d)", r"var(--series-\1)", text)

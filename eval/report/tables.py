@@ -1,6 +1,6 @@
 """The page's tables: rows of findings, with a line for each method and a column for each measure."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations
@@ -10,23 +10,17 @@ from typing import Any
 
 from sozo.data.published import doubt, load_text
 from sozo.data.record import read_json
+from sozo.eval.curve import CURVE
 from sozo.eval.evaluated import not_alike
-from sozo.eval.findings import Finding, Findings
-from sozo.eval.report.labels import explanations, labels
+from sozo.eval.findings import Findings
+from sozo.eval.report.labels import explanations, labels, measure_label
 from sozo.eval.seeds import Method, caveats_of, judges_of, over_runs
 from sozo.scoring.measure import Estimate, Measure
-from sozo.scoring.table import Cell, Table, TableRow
+from sozo.scoring.table import OF, Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
-from sozo.tasks.view import (
-    FAILURES,
-    PAGE,
-    TERMINAL,
-    ModelTable,
-    RunColumn,
-    setting_of,
-)
+from sozo.tasks.view import PAGE, TERMINAL, RunColumn, setting_of
 
 # What people chose (`sozo rate`): model -> label of a column -> an `Estimate`'s JSON.
 DUELS = "duels.json"
@@ -69,174 +63,171 @@ class TaskOnPage:
         return {column.name: column for column in self.found.columns[self.task.name]}
 
     @cached_property
-    def caveats(self) -> list[str]:
-        """What all runs must not be read without; a run's own caveats stand beside its number."""
-        every = [run.caveats for run in self.runs]
-        return [
-            caveat
-            for caveat in dict.fromkeys(chain(*every))
-            if all(caveat in own for own in every)
-        ]
+    def scorers(self) -> list[str]:
+        """Who scored, each once."""
+        by = (text for run in self.runs for _, text in run.scored_by[:1])
+        return list(dict.fromkeys(by))
 
     @property
     def scope(self) -> str:
-        """What its tables' numbers must not be read without, with its name and who scored."""
-        scorers = {tuple(run.scored_by[:1]) for run in self.runs}
-        by = [text for own in scorers for _, text in own if len(scorers) == 1]
-        said = [
-            translatable("of each model {caveat}", caveat=one)
-            if self.runs[1:] and "of" in getattr(one, "values", ())
-            else one
-            for one in dict.fromkeys((*self.caveats, *by))
-        ]
-        return task_label(self.task.name, said)
+        """What its tables' numbers are of: its name, and who scored where one scored all."""
+        return task_label(
+            self.task.name, self.scorers if len(self.scorers) == 1 else []
+        )
+
+    def column_of(self, measure: Measure) -> str:
+        """The name of the column that shows a measure with its differences; empty without one."""
+        every = self.columns.values()
+        own = [column.name for column in every if column.change == measure]
+        return own[0] if own else ""
+
+    def caveats(self, method: Method) -> tuple[str, ...]:
+        """What a method's numbers must not be read without, and each further judge's."""
+        task = self.task.name
+        own = caveats_of(method.of_task(task), scorer=len(self.scorers) > 1)
+        for judge in judges_of([method], task):
+            own += [
+                translatable("{model}: {caveat}", model=judge, caveat=caveat)
+                for caveat in caveats_of(method.by(judge).of_task(task))
+                if caveat not in own
+            ]
+        return tuple(own)
 
     def row(self, method: Method, cells: Sequence[Cell], base: str = "") -> TableRow:
         """A method's line."""
         runs = method.of_task(self.task.name)
         seeds = len(runs) if len(runs) > 1 else 0
-        own = self.own_caveats(method)
-        return TableRow(
-            method.name, tuple(cells), base, seeds, method.one_training, own
-        )
-
-    def own_caveats(self, method: Method) -> tuple[str, ...]:
-        """What a method's numbers must not be read without, and each further judge's, but for what all runs share."""
-        own = caveats_of(method.of_task(self.task.name), self.caveats)
-        for judge in judges_of([method], self.task.name):
-            runs = method.by(judge).of_task(self.task.name)
-            own += [
-                translatable("{model}: {caveat}", model=judge, caveat=caveat)
-                for caveat in caveats_of(runs, (*own, *self.caveats))
-                if not caveat.startswith("by ")
-            ]
-        return tuple(own)
-
-    def rows(self, columns: Sequence[RunColumn]) -> list[TableRow]:
-        """A line for each method that has a run: over its seeds, with the differences that columns name."""
-        rows, bases = [], self.found.compared.bases
-        for method in self.found.compared.methods:
-            if not (runs := method.of_task(self.task.name)):
-                continue
-            base = bases[method.name].name if method.name in bases else ""
-            cells = [self._cell(column, method, runs, base) for column in columns]
-            rows.append(
-                self.row(
-                    method, cells, base if any(cell.change for cell in cells) else ""
-                )
-            )
-        return rows
-
-    def _cell(
-        self, column: RunColumn, method: Method, runs: Sequence[RunResult], base: str
-    ) -> Cell:
-        finding = self.found.mean(method.name, self.task.name, column.name)
-        cell = (
-            finding.cell if finding else over_runs([column.fill(run) for run in runs])
-        )
-        if (
-            column.change
-            and base
-            and (change := self.found.difference(method.name, base, column.change))
-        ):
-            cell = (
-                replace(cell, change=bare(change))
-                if change.estimate.value is not None
-                else cell
-            )
-        return cell
+        own = method.name, tuple(cells), base, seeds, method.one_training
+        return TableRow(*own, self.caveats(method))
 
     def of_columns(
         self, name: str, columns: Sequence[RunColumn], notes: Sequence[str] = ()
     ) -> Table:
-        """The table of these columns, without those that have no value."""
-        headings, rows = (
-            ("model", *(column.label for column in columns)),
-            tuple(self.rows(columns)),
-        )
-        marked = any(
-            cell.change and cell.change.mark for row in rows for cell in row.cells
-        )
+        """The table of these columns, without those that have no value: a line for each method that has a run."""
+        rows, bases = [], self.found.compared.bases
+        for method in self.found.compared.methods:
+            if not (runs := method.of_task(self.task.name)):
+                continue
+            base, cells = bases.get(method.name), list[Cell]()
+            for column in columns:
+                mean = self.found.mean(method.name, self.task.name, column.name)
+                cell = (
+                    mean.cell if mean else over_runs([column.fill(run) for run in runs])
+                )
+                change = None
+                if column.change and base:
+                    known = method.name, base.name, column.change
+                    change = self.found.difference(*known)
+                if change and change.estimate.value is not None:
+                    cell = replace(cell, change=change.bare)
+                cells.append(cell)
+            of = base.name if base and any(cell.change for cell in cells) else ""
+            rows.append(self.row(method, cells, of))
+        headings = "model", *(column.label for column in columns)
+        marked = any(cell.arrow for row in rows for cell in row.cells)
         notes = (*notes, *["arrow_note", "points_note"] * marked)
-        return without_empty(Table(name, headings, rows, notes, scope=self.scope))
+        table = Table(name, headings, tuple(rows), notes, scope=self.scope)
+        return without_empty(table)
 
     def titled(self, form: str) -> str:
         """A table's title that begins with the task's name."""
         return translatable(form, task=translatable(self.task.name))
 
-    def every_column(self) -> Table:
-        """All that the terminal says, model by model, how they were asked, and what the columns mean."""
-        shown = [
-            c
-            for c in self.columns.values()
-            if c.shown & (TERMINAL | PAGE) and not c.shown & FAILURES
-        ]
-        notes = explanations(self.task, shown, self.runs[0])
+    def every_column(self) -> Iterator[Table]:
+        """All that the terminal says, why answers have no score, how they were asked, and what the columns mean."""
+        every = self.columns.values()
+        shown = [column for column in every if column.shown & (TERMINAL | PAGE)]
         title = self.titled("{task}: all columns")
-        return self.of_columns(title, [*shown, *_DRAWN], notes)
+        notes = explanations(self.task, shown)
+        yield self.of_columns(title, [*shown, *_DRAWN], notes)
 
-    def failures(self) -> list[Table]:
-        """How many answers have no score, by the reason; none where all have one."""
-        shown = [column for column in self.columns.values() if column.shown & FAILURES]
-        name = self.titled("{task}: answers without a score")
-        table = self.of_columns(name, shown)
-        return [table] if len(table.columns) > 1 else []
+    def differences(self) -> Iterator[Table]:
+        """What is compared, a line a pair: the measures of the first screen, then others, then gains by encoders."""
+        own = [
+            row for row in self.found.rows if row.base and row.task == self.task.name
+        ]
+        known = {
+            row.measure.name: row for row in sorted(own, key=lambda r: not r.first)
+        }
+        rows = []
+        for base, method in self.found.compared.pairs:
+            names = method.name, base.name
+            cells = {
+                row.measure.name: row.cell
+                for row in own
+                if (row.model, row.base) == names
+            }
+            if (
+                cells
+                and base.of_task(self.task.name)
+                and method.of_task(self.task.name)
+            ):
+                # A point of the curve itself has no height above it.
+                each = [
+                    cells.get(name)
+                    or Cell(why="" if row.kind == CURVE else "not_measured")
+                    for name, row in known.items()
+                ]
+                row = self.row(method, each, base.name)
+                of_base = of_side(base, self.caveats(base))
+                rows.append(replace(row, caveats=(*row.caveats, *of_base)))
+        gains = any(row.column == "gain_second" for row in own)
+        notes = ("differences_note", "arrow_note", "points_note")
+        more = ("second_encoder_note",) * gains
+        headings = "model", *(measure_label(row.measure) for row in known.values())
+        title = self.titled("{task}: differences")
+        table = Table(title, headings, tuple(rows), notes + more, scope=self.scope)
+        if rows:
+            yield without_empty(table)
 
-    def own_tables(self) -> list[Table]:
+    def own_tables(self) -> Iterator[Table]:
         """Those that the task declares, each with the paper's table below it; the paper's own of its study alone."""
-        tables = []
-        of_study = any(run.study for run in self.runs)
-        for declared in self.task.view.tables(self.task.measures):
-            columns = [
-                self.columns[name] for name in declared.columns if name in self.columns
-            ]
-            if columns and (of_study or not declared.training):
-                table = self.of_columns(declared.name, columns, declared.notes)
-                tables.append(replace(table, papers=self._paper(declared)))
-        return tables
-
-    def _paper(self, declared: ModelTable) -> Table | None:
         models = {
             model.paper_model
             for model in self.found.compared.models
             if model.paper_model and model.run(self.task.name)
         }
-        return paper_table(declared.training, models) if models else None
+        of_study = any(run.study for run in self.runs)
+        for own in self.task.view.tables(self.task.measures):
+            columns = [
+                self.columns[name] for name in own.columns if name in self.columns
+            ]
+            if columns and (of_study or not own.training):
+                table = self.of_columns(own.name, columns, own.notes)
+                papers = paper_table(own.training, models) if models else None
+                yield replace(table, papers=papers)
 
-    def between(self) -> list[Table]:
+    def between(self) -> Iterator[Table]:
         """If answers are judged together, how every two models' answers to the same items compare."""
-        own = self.task.result_type.between is not RunResult.between
-        if not own or len(self.runs) < 2:
-            return []
-        rows = []
         runs = [
             (model.name, run)
             for model in self.found.compared.models
             if (run := model.run(self.task.name))
         ]
-        for (name, run), (other, second) in combinations(runs, 2):
-            apart = not_alike(run, second)
+        if self.task.result_type.between is RunResult.between or len(runs) < 2:
+            return
+        rows = []
+        for (name, run), (second, other) in combinations(runs, 2):
+            apart = not_alike(run, other)
             cells = [
-                Cell(why=apart) if apart else run.between(second, measure)
+                Cell(why=apart) if apart else run.between(other, measure)
                 for measure in self.task.measures
             ]
-            caveats = tuple(caveats_of([run, second], self.caveats))
-            rows.append(TableRow(f"{name} × {other}", tuple(cells), caveats=caveats))
+            caveats = tuple(caveats_of([run, other]))
+            rows.append(TableRow(f"{name} × {second}", tuple(cells), caveats=caveats))
         label = f"{self.task.name}_between"
-        columns = ("model", *(measure.name for measure in self.task.measures))
-        return [without_empty(Table(label, columns, tuple(rows), (f"{label}_note",)))]
+        columns = "model", *(measure.name for measure in self.task.measures)
+        yield without_empty(Table(label, columns, tuple(rows), (f"{label}_note",)))
+
+
+def of_side(method: Method, caveats: Iterable[str]) -> list[str]:
+    """Caveats of one side of a difference."""
+    return [translatable(OF, of=method.name, caveat=caveat) for caveat in caveats]
 
 
 def tasks_on_page(found: Findings) -> list[TaskOnPage]:
     """The tasks that have runs."""
     return [TaskOnPage(task, found) for task in found.tasks.values()]
-
-
-def bare(row: Finding) -> Cell:
-    """A difference without what it rests on."""
-    known = row.estimate
-    shown = Estimate(known.value, known.low, known.high, level=known.level)
-    return replace(row.cell, content=shown, of=None, below=(), why="")
 
 
 def paper_table(name: str | None, models: Collection[str]) -> Table | None:
@@ -289,7 +280,7 @@ def duels_of(methods: Sequence[Method]) -> list[Mapping[str, Any]]:
     found = dict[str, Any]()
     for file in Path(commonpath(runs)).glob(f"*/{DUELS}"):
         found |= read_json(file)
-    return [{} if one.several else found.get(one.name, {}) for one in methods]
+    return [{} if one.seeds else found.get(one.name, {}) for one in methods]
 
 
 def with_duels(table: Table, duels: Sequence[Mapping[str, Any]]) -> Table:
@@ -309,32 +300,27 @@ def with_duels(table: Table, duels: Sequence[Mapping[str, Any]]) -> Table:
 
 def without_empty(table: Table) -> Table:
     """The table without columns that have no value, and a reason instead; of an empty table only reasons are left."""
-    if not table.rows:
-        return table
     kept, empty = [], dict[tuple[str, ...], list[str]]()
     for k, label in enumerate(table.columns[1:]):
         cells = [row.cells[k] for row in table.rows]
-        if any(cell.value is not None for cell in cells):
+        if not cells or any(cell.value is not None for cell in cells):
             kept.append(k)
-        else:
-            each = [
-                [cell.why] if cell.why else cell.lines or ["not_measured"]
-                for cell in cells
-            ]
-            reasons = dict.fromkeys(reason for reasons in each for reason in reasons)
-            empty.setdefault(tuple(reasons), []).append(label)
-    rows = (
-        [replace(row, cells=tuple(row.cells[k] for k in kept)) for row in table.rows]
-        if kept
-        else []
-    )
+            continue
+        each = [(cell.why,) if cell.why else cell.lines for cell in cells]
+        reasons = chain(*(own or ("not_measured",) for own in each))
+        empty.setdefault(tuple(dict.fromkeys(reasons)), []).append(label)
+    form = "Not shown, since they have no values: {columns} ({reasons})"
     return replace(
         table,
         columns=(table.columns[0], *(table.columns[k + 1] for k in kept)),
-        rows=tuple(rows),
+        rows=tuple(
+            replace(row, cells=tuple(row.cells[k] for k in kept))
+            for row in table.rows
+            if kept
+        ),
         empty=tuple(
             translatable(
-                "Not shown, since they have no values: {columns} ({reasons})",
+                form,
                 columns=[*map(translatable, columns)],
                 reasons=[*map(translatable, reasons)],
             )

@@ -19,10 +19,9 @@ from sozo.data.published import load
 from sozo.data.record import read_json
 from sozo.scoring.measure import DIFFERENCE, MEAN, Estimate, Measure
 from sozo.scoring.numbers import COUNT, SHARE
-from sozo.scoring.second_encoder import GainParts, SecondEncoder, gain
+from sozo.scoring.second_encoder import GainParts, SecondEncoder, SeenLists, gain
 from sozo.scoring.statistics.hill import hill_number
 from sozo.scoring.table import Cell
-from sozo.tasks.dat.decomposition import SeenLists
 from sozo.tasks.dat.instruments import DIVERSITY
 from sozo.tasks.dat.summary import DatSummary, summary_of
 from sozo.tasks.dat.table import read_lists, read_table, usable_rows, usable_scores

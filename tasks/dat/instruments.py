@@ -8,8 +8,8 @@ from importlib.util import find_spec
 import numpy as np
 
 from sozo.data.jumandic import categories, domains
+from sozo.scoring.second_encoder import FEWEST_LISTS, decompose
 from sozo.scoring.statistics.hill import hill_interval, hill_number
-from sozo.tasks.dat.decomposition import FEWEST_LISTS, decompose
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.tasks.dat.shuffle import shuffle_lists
 from sozo.tasks.dat.words import BITS

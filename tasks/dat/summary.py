@@ -14,7 +14,7 @@ from sozo.data.prompts import prompt
 from sozo.data.schema import ERROR, Reason
 from sozo.scoring.measure import LEVEL, Estimate, Measure, t_interval
 from sozo.scoring.parse import reasons_in
-from sozo.scoring.second_encoder import SecondEncoder
+from sozo.scoring.second_encoder import SecondEncoder, SeenLists
 from sozo.scoring.statistics import mean_interval
 from sozo.scoring.statistics.hill import (
     different_words,
@@ -22,7 +22,6 @@ from sozo.scoring.statistics.hill import (
     hill_ratio,
     log_hill_variance,
 )
-from sozo.tasks.dat.decomposition import SeenLists
 from sozo.tasks.dat.table import read_lists, read_table, usable_scores
 from sozo.tasks.dat.words import PROMPTS
 from sozo.tasks.run_result import RunResult, ScoredAnswer

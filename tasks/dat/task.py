@@ -16,7 +16,7 @@ from sozo.scoring.final_text import STATES, no_answer
 from sozo.scoring.measure import Measure
 from sozo.scoring.nouns import SPEAKERS
 from sozo.scoring.parse import NUM_WORDS
-from sozo.tasks.dat.decomposition import FEWEST_LISTS, decompose
+from sozo.scoring.second_encoder import FEWEST_LISTS, decompose
 from sozo.tasks.dat.found import found_words
 from sozo.tasks.dat.frontier import NounFrontier
 from sozo.tasks.dat.instruments import diversity_ends, measure

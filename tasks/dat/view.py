@@ -52,7 +52,6 @@ class DatView(View[DatRunResult]):
             "score",
             "words_axis",
             "score_axis",
-            size="usable_share",
             by_n=True,
         ),
         Ridge("dat_chart", "score_axis"),

@@ -9,14 +9,13 @@ from fakes import list_text
 from finished_runs import lists_run
 from run_files import change_config
 from sozo.data.nouns import tiny_nouns
-from sozo.eval.curve import CURVE, MIN_P, lines
+from sozo.eval.curve import CURVE, lines
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.findings import HIGHER, NOT_APART, NOT_COMPARED, findings
 from sozo.eval.report.answer import first_screen
-from sozo.eval.report.evaluation_page import write_evaluation
 from sozo.eval.report.labels import english
 from sozo.scoring.statistics.curve import above_line, joined
-from sozo.scoring.statistics.hill import different_words, hill_interval
+from sozo.scoring.statistics.hill import different_words
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat
 
@@ -77,16 +76,6 @@ def test_hotter_lies_on_the_curve_and_pairing_above():
 
 
 # The statistics.
-
-
-def test_the_error_of_different_words_is_that_of_their_interval():
-    lists = World().lists(1.0, 200)
-    values = different_words(lists, 100)
-    known = hill_interval(lists, 100)
-    assert values.mean() == pytest.approx(known.value)
-    error = values.std(ddof=1) / len(values) ** 0.5
-    half = (np.log(known.high) - np.log(known.low)) / 2 / 1.972  # Student's, 199
-    assert error / values.mean() == pytest.approx(half, rel=0.02)
 
 
 def test_a_straight_line_needs_no_allowance_and_a_bent_one_does():
@@ -246,10 +235,10 @@ def test_it_shares_the_others_half_and_without_a_curve_nothing_moves(report, tmp
 
 def test_the_first_screen_says_where_a_model_lies(report):
     said = {}
-    for one in first_screen(found_of(report)).facts:
-        for state, texts in one.lines:
+    for model, told in first_screen(found_of(report)).facts:
+        for state, texts in told:
             if "curve" in english(state):
-                said[one.model] = english(state), english(texts[0])
+                said[model] = english(state), english(texts[0])
     assert {name: state.partition(" base")[0] for name, (state, _) in said.items()} == {
         "hot": "on",
         "pairs": "above",
@@ -258,18 +247,6 @@ def test_the_first_screen_says_where_a_model_lies(report):
     _, pairs = said["pairs"]
     assert " 0.89" in pairs
     assert "(+0.0235 [" in pairs
-
-
-def test_the_picture_joins_temperatures(report, tmp_path, monkeypatch):
-    joined = []
-
-    def chart(spots, across, up, salt, lines=()):
-        joined.extend((style, [spot.name for spot in line]) for style, line in lines)
-        return "<svg></svg>"
-
-    monkeypatch.setattr("sozo.eval.report.pictures.scatter_chart", chart)
-    write_evaluation(tmp_path / "r.html", find_evaluated([str(report)]), base="base")
-    assert joined == [("-", [f"base {t}".strip() for t in DRAWN])]
 
 
 def test_other_weights_of_one_name_are_no_point_of_the_line(report, tmp_path):
@@ -282,25 +259,15 @@ def test_other_weights_of_one_name_are_no_point_of_the_line(report, tmp_path):
     assert [one.name for one in line] == ["base temperature=0.5", "base"]
 
 
-def test_lines_are_of_what_differs_in_one_number_alone(report, drawn, tmp_path):
+def test_lines_are_of_what_differs_in_temperature_alone(report, drawn, tmp_path):
     shutil.copytree(report, tmp_path / "all")
     for text, at in (("min_p=0.1", 1.0), ("temperature=1.5,min_p=0.1", 1.5)):
         place = tmp_path / "all" / text
         dat_rows(place, f"base {text}", drawn(100, 20, 5), "org/base", text, at)
     methods = found_of(tmp_path).compared.methods
-    by_temperature = [[one.name for one in line] for line in lines(methods, "dat")]
+    names = [[one.name for one in line] for line in lines(methods, "dat")]
     truncated = [f"base {t}" for t in ("min_p=0.1", "temperature=1.5,min_p=0.1")]
-    assert by_temperature == [[f"base {t}".strip() for t in DRAWN], truncated]
-    by_min_p = [[one.name for one in line] for line in lines(methods, "dat", MIN_P)]
-    hotter = ["base temperature=1.5", "base temperature=1.5,min_p=0.1"]
-    assert by_min_p == [["base", "base min_p=0.1"], hotter]
-
-
-def test_two_temperatures_are_too_few(report, tmp_path):
-    for name in ("base0", "base2", "hot"):
-        shutil.copytree(report / name, tmp_path / name)
-    row = curves(found_of(tmp_path))["hot"]
-    assert row.estimate.reason == "the curve has 2 temperatures, and needs 3"
+    assert names == [[f"base {t}".strip() for t in DRAWN], truncated]
 
 
 def test_temperatures_with_equal_different_words_are_one_point(report, drawn, tmp_path):
@@ -317,17 +284,6 @@ def test_temperatures_with_equal_different_words_are_one_point(report, drawn, tm
     shutil.copytree(report / "base1", tmp_path / "base1")
     three = curves(found_of(tmp_path))["low"]
     assert np.isfinite([three.estimate.low, three.estimate.high]).all()
-
-
-def test_a_base_drawn_twice_at_one_temperature_has_its_curve(report, tmp_path):
-    shutil.copytree(report, tmp_path / "all")
-    path = shutil.copytree(report / "base2", tmp_path / "all" / "twin")
-    for name in ("config.json", "metrics.json"):
-        text = (path / name).read_text("utf-8")
-        (path / name).write_text(text.replace('"base"', '"base temperature=1"'))
-    rows = curves(found_of(tmp_path, "base temperature=1"))
-    assert rows["pairs"].state == HIGHER
-    assert rows.keys() == {"hot", "pairs", "few", "base"}
 
 
 def test_over_seeds_it_is_about_the_method(report, drawn, tmp_path):

@@ -12,14 +12,14 @@ from browser import CHROMIUM, Browser
 from command_line import sozo
 from finished_runs import dat_run, jcq_run, sat_run
 from http_server import wait_until
-from pages import cells_of, read_packed
+from pages import cells_of
 from sentences import refused
 from sozo.data.study_folder import StudyFolder, StudyRow, write_study
 from sozo.eval.compare import compare_models
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.report.evaluation_page import write_evaluation
-from sozo.eval.report.labels import labels, translate_chart
-from sozo.eval.report.reader import chunks
+from sozo.eval.report.labels import labels
+from sozo.eval.report.reader import pack
 from sozo.tasks import TASKS
 from sozo.tasks.jcq.questions import trial_questions
 from sozo.tasks.sat.stories import load_stories
@@ -52,7 +52,7 @@ def test_the_command_writes_a_page_and_its_numbers(runs, tmp_path):
     words = ("report", runs / "before", runs / "after", "--output", "r.html")
     done = sozo(tmp_path, *words, "--title", "<題>")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("r.html (")
+    assert done.stdout == "r.html\n"
     page = (tmp_path / "r.html").read_text("utf-8")
     assert "<h1>&lt;題&gt;</h1>" in page
     rows = (tmp_path / "r-tables" / "findings.csv").read_text("utf-8-sig")
@@ -66,10 +66,9 @@ def test_the_command_writes_a_page_and_its_numbers(runs, tmp_path):
 
 
 def test_every_answer_can_be_read(runs):
-    (chunk,) = chunks(
-        find_evaluated([str(runs / "before"), str(runs / "after")]), TASKS, 10**9
-    )
-    held = json.loads(gzip.decompress(base64.b64decode(chunk)))
+    models = find_evaluated([str(runs / "before"), str(runs / "after")])
+    packed = pack(models, TASKS, 10**9)
+    held = json.loads(gzip.decompress(base64.b64decode(packed.text)))
     assert held["models"] == ["before", "after"]
     kinds = [item["kind"] for item in held["items"]]
     assert (kinds.count("jcq"), kinds.count("sat"), kinds.count("dat")) == (35, 113, 1)
@@ -86,26 +85,9 @@ def test_every_answer_can_be_read(runs):
     answers = held["items"][-1]["entries"]
     assert [len(rows) for rows in answers] == [20, 20]
     assert answers[0][0]["status"] == "format"
-
-
-def test_what_is_too_much_for_a_page_goes_on_the_next(runs, tmp_path):
-    models = find_evaluated([str(runs)])
-    pages = write_evaluation(tmp_path / "r.html", models, most_bytes=8000)
-    assert [page.name for page in pages[:2]] == ["r.html", "r-2.html"]
-    held = [read_packed(page.read_text("utf-8"))["items"] for page in pages]
-    assert sum(map(len, held)) == 35 + 113 + 1
-    assert all(
-        len(items) == 1 or page.stat().st_size < 60_000
-        for page, items in zip(pages[1:], held[1:], strict=True)
-    )
-    for page in pages:
-        assert all(
-            f'href="{other.name}"' in page.read_text("utf-8")
-            for other in pages
-            if other != page
-        )
-    assert 'id="reader"' in pages[1].read_text("utf-8")
-    assert 'id="answer"' not in pages[1].read_text("utf-8")
+    part = pack(models, TASKS, 8000)
+    assert len(part.text) <= 8000
+    assert 1 < part.items < part.of == packed.items == 35 + 113 + 1
 
 
 def test_a_name_for_a_folder(runs):
@@ -147,13 +129,6 @@ def test_a_study_fills_the_papers_tables_each_row_from_its_own_base(tmp_path):
     assert "Qwen2.5-7B" not in page
     sat = cells_of(page, labels()["table14"][0])
     assert [row[0] for row in sat[1:]] == ["one/GRPO", "two/GRPO"]
-
-
-def test_chart_texts_come_in_both_languages():
-    texts = "<text x='1'>DAT score</text><text>&lt;DAT score</text>"
-    svg = translate_chart(f"<svg>{texts}</svg>")
-    assert svg.count("<tspan") == 2
-    assert "<text>&lt;DAT score</text>" in svg
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")

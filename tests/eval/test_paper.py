@@ -192,10 +192,3 @@ def test_what_no_table_has_is_said_with_why(tmp_path):
     assert "–: not run, or not compared; the CSV file says which." in (
         tmp_path / "p/scores.tex"
     ).read_text("utf-8").replace("--", "–")
-
-
-def test_one_judge_and_one_model_have_no_table_of_judges_or_differences(tmp_path):
-    dat_run(tmp_path / "runs" / "dat", "m", seed=0, n=12, bad=1)
-    files = write_paper(tmp_path / "paper", [str(tmp_path / "runs")])
-    names = [path.name for path in files]
-    assert names == ["methods.txt", "scores.csv", "scores.tex"]

@@ -10,16 +10,13 @@ import yaml
 
 import house
 from sozo.data.schema import Reason
-from sozo.eval.findings import DIFFERENCE, RATIO, Finding
+from sozo.eval.findings import DIFFERENCE, Finding
 from sozo.eval.report import source
-from sozo.eval.report.charts import Spot, scatter_chart
-from sozo.eval.report.differences import detailed
 from sozo.eval.report.labels import both, english, labels, states, wording
-from sozo.eval.report.tables import bare, without_empty
+from sozo.eval.report.tables import without_empty
 from sozo.scoring.final_text import STATES
 from sozo.scoring.judges.protocol import Status
 from sozo.scoring.measure import Estimate, Measure
-from sozo.scoring.numbers import cost_line, n_of
 from sozo.scoring.table import Cell, Table, TableRow
 from sozo.scoring.translatable import translatable
 from sozo.tasks import task_types
@@ -47,40 +44,6 @@ def finding(value, measure=SCORE, *, half=0.01, kind=DIFFERENCE, **more):
     )
 
 
-def test_a_difference_of_shares_is_percentage_points():
-    cell = detailed(finding(0.05, SHARE))
-    assert (cell.text, cell.lines[0]) == ("+5.0 points", "[+4.0, +6.0]")
-    assert (
-        detailed(finding(0.0, SHARE, of=12)).counts == "9 of 12"
-    )  # of a difference n is its pairs, no share's
-    below = bare(finding(-0.05, SHARE))
-    assert (below.text, below.interval, below.lines) == (
-        "−5.0 points",
-        "[−6.0, −4.0]",
-        ("[−6.0, −4.0]",),
-    )
-    assert Cell(Estimate(0.6, n=35), SHARE, of=35).counts == "21 of 35"
-    assert detailed(finding(0.05)).text == "+0.05"
-    assert detailed(finding(0.75, WORDS, kind=RATIO)).text == "−25.0%"
-
-
-@pytest.mark.parametrize(
-    ("value", "half", "kind", "mark"),
-    [
-        (0.02, 0.01, DIFFERENCE, "higher"),
-        (-0.02, 0.01, DIFFERENCE, "lower"),
-        (0.02, 0.02, DIFFERENCE, ""),  # 0 is its end
-        (0.9, 0.1, RATIO, ""),
-        (1.2, 0.1, RATIO, "higher"),
-    ],
-)
-def test_a_mark_is_an_interval_that_leaves_out_no_difference_and_nothing_else(
-    value, half, kind, mark
-):
-    row = finding(value, half=half, kind=kind, effect=0.01, target="yes")
-    assert (row.cell.mark, detailed(row).mark, bare(row).mark) == (mark,) * 3
-
-
 def test_a_difference_says_its_level_p_effect_and_whether_it_is_evidence():
     row = finding(0.05, of=12, effect=0.5, target="yes", below=("paired",))
     says = (
@@ -92,7 +55,7 @@ def test_a_difference_says_its_level_p_effect_and_whether_it_is_evidence():
         "target",
         "paired",
     )
-    assert detailed(row).lines == says
+    assert row.cell.lines == says
     none = Finding(
         "a",
         "b",
@@ -104,10 +67,7 @@ def test_a_difference_says_its_level_p_effect_and_whether_it_is_evidence():
         Estimate(reason="scored by j, b by k"),
         target="yes",
     )
-    assert (detailed(none).text, detailed(none).below[0]) == (
-        "–",
-        "scored by j, b by k",
-    )
+    assert (none.cell.text, none.cell.below[0]) == ("–", "scored by j, b by k")
 
 
 def test_what_stands_beside_numbers_is_said_in_japanese_too():
@@ -172,23 +132,6 @@ def test_each_text_has_a_translation_and_no_label_takes_a_words_place():
     }
     assert {word: english(word) for word in words if english(word) != word} == {}
     assert {"differences", "answers"} <= forms
-
-
-def test_what_an_answer_cost_is_said_in_japanese_too():
-    assert wording(cost_line(1200, 34, 0.5, 0)) == (
-        "1,200 tokens in, 34 out, 0.5000 dollars",
-        "入力1,200トークン、出力34トークン、0.5000ドル",
-    )
-    assert wording(cost_line(0, 0, 0.0, 3))[1] == "トークン数は不明、3件の費用が不明"
-    assert wording(cost_line(1, 2, 0.5, 3))[1].endswith("0.5000ドル、3件の費用が不明")
-    assert wording(n_of(34, 1200)) == ("34 of 1,200", "34/1,200")
-
-
-def test_spots_say_what_they_are():
-    spot = Spot("a<b", (1234.0, 0.9), [(1000.0, 0.8), (1468.0, 1.0)], 1, (0.85, 0.95))
-    chart = scatter_chart([spot], "x", "y", "s")
-    assert "<title>a&lt;b: 1,234, 0.9000 [0.8500, 0.9500]</title>" in chart
-    assert "<title>a&lt;b: 1,000, 0.8000</title>" in chart
 
 
 def test_empty_columns_and_tables_are_a_line_that_says_why():

@@ -8,8 +8,7 @@ from fakes import FakeEncoder
 from second_encoders import finished
 from sozo.scoring.embeddings import WordVectors
 from sozo.scoring.embeddings.derived import CentredEncoder, random_lists
-from sozo.scoring.second_encoder import SecondEncoder, gain
-from sozo.tasks.dat.decomposition import SeenLists, parts_of
+from sozo.scoring.second_encoder import SecondEncoder, SeenLists, gain, parts_of
 
 
 def test_a_gain_in_the_bases_standard_deviations():

@@ -45,31 +45,6 @@ def test_a_table_fits_the_columns_of_its_page():
     assert "\\begin{longtable}" in latex(long, "long")
 
 
-def test_counts_stand_in_the_caption_only_where_all_are_one():
-    """Of 100 of 100 and 137 of 137 a caption does not say "100 to 137 of 137"."""
-    sizes = ((100, 100, 35), (137, 137, 35))
-    rows = []
-    for n, of, k in sizes:
-        rows.append(
-            TableRow(
-                f"m{n}",
-                (
-                    Cell(Estimate(0.5, n=n), SCORE, of=of),
-                    Cell(Estimate(1.0, n=k), SCORE, of=35),
-                ),
-            )
-        )
-    text = latex(Table("x", ("model", "mean", "b"), tuple(rows)), "x")
-    caption = text.split("\\label")[0]
-    assert "b: n = 35 of 35." in caption
-    assert "137" not in caption
-    assert [n in text for n in ("100 of 100", "137 of 137", " to 137")] == [
-        True,
-        True,
-        False,
-    ]
-
-
 def test_text_from_outside_is_no_command():
     text = latex(
         Table(

@@ -6,8 +6,8 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
+from sozo.scoring.second_encoder import decompose
 from sozo.scoring.statistics.hill import hill_interval, hill_number
-from sozo.tasks.dat.decomposition import decompose
 from sozo.tasks.dat.shuffle import shuffle_lists
 
 

@@ -100,9 +100,8 @@ class OpenAIGenerator:
         )  # by an earlier run
         self._form, self._request = self._accepted_form()
         self._server = profile.server_at(self._endpoint.url)
-        self._models = tuple(
-            self._endpoint.models
-        )  # what the first reply said that it came from
+        # What the first reply said that it came from
+        self._models = tuple(self._endpoint.models)
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
         """One answer for each of `prompts`, as many at once as `concurrency` says."""

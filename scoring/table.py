@@ -33,22 +33,19 @@ class Cell:
     ('75.0%, 3 of 4', '3 of 4')
     """
 
-    content: Estimate | float | str | None = (
-        None  # a bare number is one without an interval; None where there is none
-    )
+    # A bare number is one without an interval; None where there is none
+    content: Estimate | float | str | None = None
     measure: Measure = COUNT  # how its numbers are written
     kind: str = MEAN  # or DIFFERENCE, RATIO
-    of: int | None = (
-        None  # of how many the estimate has its `n`; a bare number is a count of so many
-    )
+    # Of how many the estimate has its `n`; a bare number is a count of so many
+    of: int | None = None
     below: tuple[str, ...] = ()  # what else stands below it: labels, or texts
     why: str = ""  # why there is no number: a label or a text
     change: "Cell | None" = None  # the difference from the base model
     mark: str = ""  # `higher` or `lower` where it is told apart from the base
     printed: str = ""  # the number as its source prints it, digit for digit
-    more: Mapping[str, float | str] = field(
-        default_factory=dict, hash=False
-    )  # what else files say, by name
+    # What else files say, by name
+    more: Mapping[str, float | str] = field(default_factory=dict, hash=False)
 
     @classmethod
     def share(cls, n: int, total: int) -> "Cell":
@@ -101,9 +98,8 @@ class Cell:
             and self.of is not None
             and known.value is not None
         ):
-            held = (
-                known.value * known.n
-            )  # of means over several answers to an item no count
+            # Of means over several answers to an item no count
+            held = known.value * known.n
             return (
                 n_of(round(held), known.n)
                 if abs(held - round(held)) < 1e-6
@@ -179,9 +175,8 @@ class TableRow:
     base: str = ""  # what its differences are from
     seeds: int = 0  # how many training seeds it is the mean of, if it is a mean
     one_training: bool = False  # whether one training stands behind it, of which another seed may say otherwise
-    caveats: tuple[
-        str, ...
-    ] = ()  # what its numbers must not be read without: texts as `below`
+    # What its numbers must not be read without: texts as `below`
+    caveats: tuple[str, ...] = ()
 
     @property
     def below(self) -> list[str]:
@@ -202,15 +197,13 @@ class Table:
     """A table as every printer takes it."""
 
     name: str  # its title, or the title's label
-    columns: tuple[
-        str, ...
-    ]  # labels of its columns; the first is that of the rows' names
+    # Labels of its columns; the first is that of the rows' names
+    columns: tuple[str, ...]
     rows: tuple[TableRow, ...]
     notes: tuple[str, ...] = ()  # labels of what stands below it
     papers: "Table | None" = None  # the same table in the paper, digit for digit
-    empty: tuple[
-        str, ...
-    ] = ()  # labels of what says which columns are left out, and why
+    # Labels of what says which columns are left out, and why
+    empty: tuple[str, ...] = ()
     scope: str = ""  # label of what all its numbers are of, where it must be said: "JCQ, 35 trial questions"
 
     @property

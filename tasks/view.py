@@ -35,15 +35,13 @@ class RunColumn:
     """What a finished run says in one place."""
 
     label: str  # a key of `labels.yaml`; one that is no key is shown as it is
-    cell: Callable[
-        [Any], Content
-    ]  # of a run; a bare number is written as `measure` says
+    # Of a run; a bare number is written as `measure` says
+    cell: Callable[[Any], Content]
     measure: Measure = COUNT
     shown: Place = NUMBERS
     key: str = ""  # its name in W&B and in the page's tables; by default the label
-    change: Measure | None = (
-        None  # the measure whose difference from the base stands beside it
-    )
+    # The measure whose difference from the base stands beside it
+    change: Measure | None = None
 
     @property
     def name(self) -> str:
@@ -209,9 +207,8 @@ class ReaderAnswer:
     text: str
     score: float | None
     status: str | None  # why there is no score, or how its judgement ended
-    more: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # `marks` (name -> value), `note`, `facts`, `states`
+    # `marks` (name -> value), `note`, `facts`, `states`
+    more: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,13 +230,11 @@ class View(Generic[Run]):
         "answers",
     )  # what the terminal lists below the table
     pictures: tuple[Ridge | Scatter, ...] = ()  # on the page
-    words: tuple[
-        str, ...
-    ] = ()  # labels that the page's reader needs (`ReaderAnswer.more`)
+    # Labels that the page's reader needs (`ReaderAnswer.more`)
+    words: tuple[str, ...] = ()
     asked: str = "prompt"  # the item's column that the reader shows as what was asked
-    sample: int | None = (
-        None  # answers of a run in the reader, None for all; a task of samples comes last in it
-    )
+    # Answers of a run in the reader, None for all; a task of samples comes last in it
+    sample: int | None = None
 
     def __init__(self, file: str = "") -> None:
         self._file = file  # beside which its labels are

@@ -184,9 +184,8 @@ def _read_prompts(path: str | None) -> tuple[Item, ...]:
 
 
 def _item(where: str, row: dict[str, Any]) -> Item:
-    name = id_column(
-        row, "id", where, default=where.rpartition(" ")[2]
-    )  # else its line
+    # Else its line
+    name = id_column(row, "id", where, default=where.rpartition(" ")[2])
     return Item(
         name,
         fill(prompt("prompt", __package__), topic=text_column(row, "prompt", where)),

@@ -44,9 +44,8 @@ from sozo.tasks.held_out import fingerprint, refuse
 from sozo.tasks.judged import JudgedTask
 from sozo.tasks.task import Answer, Complete, Item, Row
 
-Opinions = dict[
-    str, tuple[Mapping[str, float], Opinion]
-]  # by the answers' ids, with what they make the ideas worth
+# By the answers' ids, with what they make the ideas worth
+Opinions = dict[str, tuple[Mapping[str, float], Opinion]]
 
 
 class Pbig(JudgedTask):

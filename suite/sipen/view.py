@@ -34,9 +34,8 @@ _PLACES = {
     WEAKER: _STEPS,
     "": (STRONGER, WEAKER),
 }  # what a contrast's row compares, by its direction
-_MOST_UNPARSEABLE = (
-    0.02  # more answers that are none of the options than this, and a line says so
-)
+# More answers that are none of the options than this, and a line says so
+_MOST_UNPARSEABLE = 0.02
 
 
 class SipenView(View[SipenRunResult]):

@@ -30,11 +30,9 @@ class SecondEncoder:
         self, name: str, nouns: Sequence[str] | None = None, language: str = "ja"
     ) -> None:
         self.encoder = make_encoder(name, language=language)
-        self._vectors, self._given, self._language = (
-            WordVectors(self.encoder),
-            (name, nouns),
-            language,
-        )
+        self._vectors = WordVectors(self.encoder)
+        self._given = (name, nouns)
+        self._language = language
         self._others: dict[str, SecondEncoder] = {}
 
     @classmethod
@@ -97,18 +95,15 @@ class GainParts:
 
     known_pairs: float  # share of the row's pairs of words of which it knows both
     total: Estimate | None  # by its vectors as they are
-    shuffled: (
-        Estimate | None
-    )  # the same, if the row's words were shuffled among its lists: by choice of words alone
+    # The same, if the row's words were shuffled among its lists: by choice of words alone
+    shuffled: Estimate | None
     centred: Estimate | None
     word_choice: Estimate | None
-    position: (
-        Estimate | None
-    )  # its interval is wider than it need be (docs/instruments.md)
+    # Its interval is wider than it need be (docs/instruments.md)
+    position: Estimate | None
     pairing: Estimate | None  # what no choice of words can raise
-    base_variance: float = (
-        0.0  # of pairing, that part of its variance which is the base's
-    )
+    # Of pairing, that part of its variance which is the base's
+    base_variance: float = 0.0
 
 
 class Seen(Protocol):

@@ -35,9 +35,8 @@ class Decomposition:
 class Parts:
     """The same with what a jackknife needs; the four values in their order above."""
 
-    scores: (
-        np.ndarray
-    )  # of each list, over its pairs of known words, float64 of shape (lists,)
+    # Of each list, over its pairs of known words, float64 of shape (lists,)
+    scores: np.ndarray
     known_pairs: float  # share of the lists' pairs of which both words are known
     values: np.ndarray  # shape (4,)
     without: np.ndarray  # the values without each list in turn, shape (4, lists)
@@ -85,12 +84,10 @@ def parts_of(unit: np.ndarray, lists: np.ndarray) -> Parts | None:
     )
     counts = counts.astype(np.float64)
     parts = [slice(start, start + _CHUNK) for start in range(0, len(unit), _CHUNK)]
-    totals = sum(
-        counts[part].T @ unit[part] for part in parts
-    )  # of the vectors in each position
-    cosines = np.concatenate(
-        [unit[part] @ totals.T for part in parts]
-    )  # of each word with all words of a position
+    # Of the vectors in each position
+    totals = sum(counts[part].T @ unit[part] for part in parts)
+    # Of each word with all words of a position
+    cosines = np.concatenate([unit[part] @ totals.T for part in parts])
     scores, size = distance_of_known(unit, lists)
     # Of each list with itself, and with all other lists (words in the same place, and in different ones): the cosines,
     # how many of the words are equal, and how many pairs these are.
@@ -125,10 +122,8 @@ def parts_of(unit: np.ndarray, lists: np.ndarray) -> Parts | None:
         )
         return np.stack([mean, choice, placed - choice, mean - placed])
 
-    total, total_elsewhere = (
-        all_places.sum(1, keepdims=True),
-        other_place.sum(1, keepdims=True),
-    )
+    total = all_places.sum(1, keepdims=True)
+    total_elsewhere = other_place.sum(1, keepdims=True)
     distance, pairs = own_distance.sum(), own_pairs.sum()
     with np.errstate(divide="ignore", invalid="ignore"):  # NaN where no pair is known
         values = values_of(np.array([distance / pairs]), total, total_elsewhere)[:, 0]
@@ -190,8 +185,6 @@ def _difference(
 def _sides(
     base: Parts, row: Parts, of_base: int, of_row: int
 ) -> tuple[tuple[float, np.ndarray], tuple[float, float]]:
-    before, after = (
-        (base.values[of_base], base.without[of_base]),
-        (row.values[of_row], row.variances[of_row]),
-    )
+    before = (base.values[of_base], base.without[of_base])
+    after = (row.values[of_row], row.variances[of_row])
     return before, after

@@ -75,10 +75,8 @@ def _cut_into(
     }
     small, old = _cut(whole, kept.union(*ids))
     new = {token: number for number, token in enumerate(old)}
-    before, origin = (
-        _logits(model, old),
-        {"model": name, "embedding_sha256": _digest(embedding)},
-    )
+    before = _logits(model, old)
+    origin = {"model": name, "embedding_sha256": _digest(embedding)}
     embedding.data[: len(old)] = embedding.data[old]
     model.resize_token_embeddings(len(old))
     for config, key, named in _settings(model):

@@ -13,7 +13,7 @@ from sentences import refused, says
 from sozo.data.errors import UserError
 from sozo.data.run_folder import unlock
 from sozo.eval.cli import make_app
-from sozo.eval.isolated_failures import IsolatedFailures
+from sozo.eval.run import IsolatedFailures
 from sozo.models import generators, transformers_model, vllm_engine
 from sozo.tasks.task import Task
 from toy_task import Lipogram, score
@@ -224,7 +224,7 @@ def test_one_task_of_one_model_fails_in_one_line_as_ever(models, tmp_path, monke
 
 def test_several_processes_end_together(models, tmp_path, monkeypatch):
     # One that went on would wait for others that did not fail.
-    monkeypatch.setattr("sozo.eval.isolated_failures.world_size", lambda: 2)
+    monkeypatch.setattr("sozo.eval.run.world_size", lambda: 2)
     tasks = (*TASKS, "test_one_engine.Refusing")
     done = run(monkeypatch, tmp_path, models, "refusing", "lipogram", tasks=tasks)
     assert done.exit_code == 2
@@ -288,7 +288,7 @@ def test_where_no_benchmark_is_named_hivemind_is_left_out(monkeypatch, tmp_path)
 
     monkeypatch.setenv("SOZO_TASKS", TASKS[0])
     monkeypatch.setattr("sozo.eval.cli.task_type", choose)
-    monkeypatch.setattr("sozo.eval.cli.check_delivery", enough)
+    monkeypatch.setattr("sozo.eval.cli._run", enough)
     CliRunner().invoke(
         make_app(), ["run", "--model", "tiny", "--output", str(tmp_path / "out")]
     )

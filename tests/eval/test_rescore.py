@@ -10,10 +10,9 @@ from fakes import FakeNouns, axis_encoder, read_answer_table
 from run_files import bytes_of, config_of, metrics_of
 from sampling_worker import NOUNS, dat_by, sample
 from sentences import refused
-from sozo.eval.answered import read_answers, score_parts
 from sozo.eval.cli import make_app
 from sozo.eval.draw import SamplingOptions
-from sozo.eval.run import run_task, score_answers
+from sozo.eval.run import read_answers, run_task, score_answers, score_parts
 from sozo.models.settings import GeneratorSettings
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.task import Dat

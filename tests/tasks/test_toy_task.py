@@ -16,10 +16,10 @@ from pages import cells_of
 from sentences import refused
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.findings import findings
-from sozo.eval.run import TaskRun
-from sozo.eval.terminal import print_answer, print_run
+from sozo.eval.terminal import print_answer
+from sozo.eval.wandb_results import _values
 from sozo.scoring.measure import Measure
-from sozo.tasks import task_type
+from sozo.tasks import finished_run, task_type
 from sozo.tasks.task import Answer, Row
 from toy_task import Lipogram
 
@@ -166,9 +166,6 @@ def test_a_measure_that_came_later_is_told_once_a_run(runs, monkeypatch, capsys)
     line = "two: scored before lipogram/long_words existed"
     for task, times in ((Lipogram, 0), (Later, 1)):
         monkeypatch.setenv("SOZO_TASKS", f"{task.__module__}.{task.__name__}")
-        run = task(), folder / "lipogram", metrics(folder / "lipogram"), True
-        print_run(TaskRun(*run))
-        assert joined_lines(capsys).count(line) == times
         print_answer(findings(find_evaluated([str(folder)])))
         assert joined_lines(capsys).count(line) == times
 
@@ -185,10 +182,9 @@ def test_correlate(runs, tmp_path):
 
 
 def test_wandb_rows(runs):
-    folder = runs[0] / "out" / "three"
-    logged = json.loads((folder / "wandb.json").read_text("utf-8"))["logged"]
-    values = logged["lipogram"]["values"]
-    estimate = metrics(folder / "lipogram")["measures"]["lipogram"]
+    folder = runs[0] / "out" / "three" / "lipogram"
+    values = _values(finished_run(folder))
+    estimate = metrics(folder)["measures"]["lipogram"]
     assert values["eval/lipogram/score"] == estimate["value"]
     names = {"low": "_ci95_low", "high": "_ci95_high", "n": "_n", "of": "_of"}
     for part, name in names.items():

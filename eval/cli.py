@@ -49,7 +49,6 @@ Every command writes into a folder and can be repeated. The version: sozo --vers
 """
 _SCORE = "Score answers that exist already: sozo score TASK FILE."
 _SERVE = "Rewards for answers over HTTP: sozo serve TASK."
-_FROM_FILES = "judgements"  # a setting that only means something where answers exist
 
 Output = Annotated[
     Path, "Folder of this run; the same command again continues where it stopped."
@@ -200,7 +199,8 @@ def report(
         second_encoder=second,
     )
     print_lines(map(str, pages))
-    print_lines(map(str, write_paper(paper, runs) if paper else ()))
+    if paper:
+        print_lines(map(str, write_paper(paper, runs)))
 
 
 def answers(
@@ -355,9 +355,10 @@ def make_app(words: Sequence[str] | None = None) -> typer.Typer:
     tasks = task_types()
     settings = {name: task.Settings for name, task in tasks.items()}
     named = {word.rpartition("=")[2] for word in words or ()}
-    without = "model", "source", _FROM_FILES
+    # Judgements only mean something where answers exist.
+    without = "model", "source", "judgements"
     add("run", run, groups=settings, without=without, hidden=settings.keys() - named)
-    add(Dat.name, dat, groups={Dat.name: Dat.Settings}, without=[_FROM_FILES])
+    add(Dat.name, dat, groups={Dat.name: Dat.Settings}, without=without[2:])
     for command in (report, answers, compare):
         add(command.__name__, command)
     for name, task in tasks.items():

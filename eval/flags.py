@@ -58,8 +58,9 @@ def add_command(app: typer.Typer, name: str, command: Callable[..., None]) -> No
             "help_option_names": [],
         }
     line = (command.__doc__ or "").partition("\n")[0]
-    how: Any = {"cls": PanelCommand, "short_help": line, "context_settings": reads}
-    app.command(name, **how)(command)
+    app.command(name, cls=PanelCommand, short_help=line, context_settings=reads)(
+        command
+    )
 
 
 def with_flags(
@@ -146,8 +147,8 @@ def _flag(
     # A flag that is off by default needs no --no-... beside it.
     names = [f"--{name.replace('_', '-')}"] if default is False else []
     option = typer.Option(*names, help=line, rich_help_panel=panel, hidden=hidden)
-    how: Any = {"default": default, "annotation": Annotated[hint, option]}
-    return inspect.Parameter(name, _KEYWORD, **how)
+    told: Any = Annotated[hint, option]
+    return inspect.Parameter(name, _KEYWORD, default=default, annotation=told)
 
 
 def expand_flags(words: Sequence[str], group: Any) -> list[str]:

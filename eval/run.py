@@ -235,15 +235,9 @@ def _finish(
                 raise
             remedy = "the answers are kept, also for another judge with its flags"
             beside = by_judge(folder.path, task.known_judge.name)
-            words = (
-                "sozo",
-                "score",
-                task.name,
-                str(folder.path),
-                "--output",
-                str(beside),
-            )
-            raise UserError(f"{error}; {remedy}: {shlex.join(words)}") from error
+            words = shlex.join([str(folder.path), "--output", str(beside)])
+            command = f"sozo score {task.name} {words}"
+            raise UserError(f"{error}; {remedy}: {command}") from error
     if task.result_type.items is RunResult.items:  # it reads them there
         write_items(folder.path, task.items())
     metrics = task.finish(Complete(folder.path, source, num_usable, judging))

@@ -117,8 +117,8 @@ def print_tables(tables: Sequence[Table]) -> None:
             [[row.name, *map(english, row.below)], *map(_lines, row.cells)]
             for row in shown.rows
         ]
-        look: Any = {"box": box.SIMPLE_HEAD, "pad_edge": False, "title_justify": "left"}
-        table = rich.Table(title=Text(title), **look)
+        table = rich.Table(title=Text(title), title_justify="left", pad_edge=False)
+        table.box = box.SIMPLE_HEAD
         for head in heads:
             table.add_column(Text(head))
         for row in rows:
@@ -128,7 +128,7 @@ def print_tables(tables: Sequence[Table]) -> None:
         if rows and screen.measure(table, options=unbounded).maximum <= screen.width:
             screen.print(table)
         elif rows:
-            print_lines(["", title])
+            print_lines([title])
             for name, *cells in rows:
                 pairs = zip(heads[1:], cells, strict=True)
                 lines = [f"  {head}: {', '.join(cell)}" for head, cell in pairs]

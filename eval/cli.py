@@ -190,13 +190,12 @@ def report(
     from sozo.eval.report.paper import write_paper
     from sozo.scoring.second_encoder import SecondEncoder
 
-    second = SecondEncoder.if_named(second_encoder)
     pages = write_evaluation(
         output,
         find_evaluated(runs),
         base=base,
         title=title,
-        second_encoder=second,
+        second_encoder=SecondEncoder.if_named(second_encoder),
     )
     print_lines(map(str, pages))
     if paper:

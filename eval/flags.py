@@ -147,8 +147,8 @@ def _flag(
     # A flag that is off by default needs no --no-... beside it.
     names = [f"--{name.replace('_', '-')}"] if default is False else []
     option = typer.Option(*names, help=line, rich_help_panel=panel, hidden=hidden)
-    told: Any = Annotated[hint, option]
-    return inspect.Parameter(name, _KEYWORD, default=default, annotation=told)
+    hint = Annotated[hint, option]
+    return inspect.Parameter(name, _KEYWORD, default=default, annotation=hint)
 
 
 def expand_flags(words: Sequence[str], group: Any) -> list[str]:

@@ -93,7 +93,7 @@ class IsolatedFailures:
     def end(self) -> None:
         """Refuse to call it a success if any run failed."""
         if self._failed:
-            names = " and ".join(dict.fromkeys(self._failed))
+            names = " and ".join(self._failed)
             failed = f"{len(self._failed)} of {self._count} failed: {names}"
             raise UserError(f"{failed}; the lines above say why")
 

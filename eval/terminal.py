@@ -101,7 +101,7 @@ def print_answer(found: "Findings") -> None:
 def print_tables(tables: Sequence[Table]) -> None:
     """Tables of the report with a row for each model and the measures in columns.
 
-    One that is wider than the terminal is printed a line a cell instead: no number is cut.
+    One of several that is wider than the terminal is printed a line a cell instead: no number is cut.
     """
     from rich import box
     from rich import table as rich
@@ -120,12 +120,13 @@ def print_tables(tables: Sequence[Table]) -> None:
         table = rich.Table(title=Text(title), title_justify="left", pad_edge=False)
         table.box = box.SIMPLE_HEAD
         for head in heads:
-            table.add_column(Text(head))
+            table.add_column(Text(head), overflow="fold")
         for row in rows:
             table.add_row(*(Text("\n".join(cell)) for cell in row))
         screen = console()
         unbounded = screen.options.update(max_width=10**6)
-        if rows and screen.measure(table, options=unbounded).maximum <= screen.width:
+        wide = screen.measure(table, options=unbounded).maximum > screen.width
+        if rows and not (wide and heads[2:]):  # cells of one column fold by words
             screen.print(table)
         elif rows:
             print_lines([title])

@@ -48,12 +48,11 @@ def log_results(
     try:
         used = _log(run.result, into, name, step, output, before)
     except (wandb.Error, OSError) as error:
-        cause = " ".join(str(error).split())[:300]
+        cause = " ".join(str(error).split())
         return f"W&B: {run.folder} was not logged ({cause}); fix it and run the same command again with --wandb"
     if used.disabled:
         return None
-    at = f"{used.id} of the project {used.project}"
-    line = f"W&B: {run.task.name} of {source} is in the run {at}"
+    line = f"W&B: {run.task.name} of {source} is in the run {used.id} of the project {used.project}"
     sync = f", offline; upload it with: wandb sync {Path(used.dir).parent}"
     return line + sync * bool(used.offline)
 

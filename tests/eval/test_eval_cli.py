@@ -346,7 +346,7 @@ def test_a_command_that_is_none_is_refused() -> None:
 def test_what_is_for_a_paper_stands_behind_the_daily_commands() -> None:
     lines = run_eval("--help").stdout.partition("Commands:")[2].splitlines()
     names = [line.split()[0] for line in lines if line[2:3].strip()]
-    daily = {"run", "dat", "score", "report", "answers", "compare", "train"}
+    daily = {"run", "dat", "report", "answers", "compare", "train"}
     assert daily < set(names[: names.index("agreement")])
 
 

@@ -181,7 +181,8 @@ def test_correlate(runs, tmp_path):
     assert [cell["n"] for cell in values["dat_lipogram"]] == [3]
 
 
-def test_wandb_rows(runs):
+def test_wandb_rows(runs, monkeypatch):
+    monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
     folder = runs[0] / "out" / "three" / "lipogram"
     values = _values(finished_run(folder))
     estimate = metrics(folder)["measures"]["lipogram"]

@@ -22,10 +22,9 @@ MOST_SHARED = 1 << 30  # bytes of its longest text, times its cells
 MOST_DIGITS = 4_000  # of a whole number
 DEEPEST = 100  # levels of JSON and YAML
 _MOST_VALUES = 10_000_000  # of JSON and YAML, on one level
-_MOST_SAID, _END_SAID = (
-    900,
-    300,
-)  # characters of a message, and of its end, which says what to do
+# Characters of a message, and of its end, which says what to do
+_MOST_SAID = 900
+_END_SAID = 300
 # Combining marks in a row, as in Unicode's stream-safe text format (UAX 15)
 _MOST_MARKS = 30
 # What steers a terminal, or turns the order of its letters: control characters but tab and line feed, marks of

@@ -15,10 +15,9 @@ from sozo.scoring.languages import read_nouns
 from sozo.scoring.parse import NUM_WORDS, write_list
 from sozo.tasks.task import Task
 
-_AT_ONCE, _IN_VAIN = (
-    64,
-    16,
-)  # lists drawn anew at least, and how often without one that can be scored
+# Lists drawn anew at least, and how often without one that can be scored
+_AT_ONCE = 64
+_IN_VAIN = 16
 Accepts = Callable[[Sequence[str]], Sequence[bool]]
 
 

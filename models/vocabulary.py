@@ -24,10 +24,9 @@ from sozo.data.record import provenance, room, whole_folder, write_json
 from sozo.models.weights import check_model, load_model, pinned
 from sozo.scoring.parse import NUM_WORDS, write_list
 
-_PROBES, _PROBE_TOKENS = (
-    4,
-    128,
-)  # rows whose logits are compared, and the tokens of each
+# Rows whose logits are compared, and the tokens of each
+_PROBES = 4
+_PROBE_TOKENS = 128
 _ODD = ("continuing_subword_prefix", "end_of_word_suffix", "dropout")
 _ORIGIN = "cut_from"  # in a cut model's config, so that every model trained from it has it too
 

@@ -9,11 +9,10 @@ DASH = "–"
 LEVEL = 0.95  # coverage of intervals unless another level is asked for
 Z95 = 1.959963984540054  # of a normal 95% interval
 FEWEST = 3  # values: of fewer there is no interval
-MEAN, DIFFERENCE, RATIO = (
-    "mean",
-    "difference",
-    "ratio",
-)  # kinds of numbers; no difference is 0, and a ratio of 1
+# Kinds of numbers; no difference is 0, and a ratio of 1
+MEAN = "mean"
+DIFFERENCE = "difference"
+RATIO = "ratio"
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,10 +94,8 @@ class Hivemind(ChosenItems):
         self, item: Item, answers: Sequence[Answer], rows: Sequence[Row]
     ) -> list[Row]:
         """Mean cosine similarity of each answer to the others."""
-        result, units = (
-            [Row(reason=UNPAIRED)] * len(rows),
-            self.units([answer.text for answer in answers]),
-        )
+        result = [Row(reason=UNPAIRED)] * len(rows)
+        units = self.units([answer.text for answer in answers])
         places = np.flatnonzero(
             np.all([unit.any(axis=1) for unit in units.values()], axis=0)
         )

@@ -114,10 +114,8 @@ class Pbig(JudgedTask):
     @cached_property
     def vectors(self) -> WordVectors:
         """By which ideas are apart."""
-        model, revision = (
-            self.settings.pbig_embedding_model,
-            self.settings.pbig_embedding_revision,
-        )
+        model = self.settings.pbig_embedding_model
+        revision = self.settings.pbig_embedding_revision
         return WordVectors(make_encoder(model, revision=revision, texts=True))
 
     def score_together(

@@ -144,10 +144,8 @@ def _without_numbers(text: str) -> str:
 
 @cache
 def _marker(number: int) -> re.Pattern[str]:
-    own, letters = (
-        _KANJI[number - 1 : number],
-        "".join(letters[number - 1 : number] for letters in _LETTERS),
-    )
+    own = _KANJI[number - 1 : number]
+    letters = "".join(letters[number - 1 : number] for letters in _LETTERS)
     before = "(?<![^\\s、,;(])"
     kanji = (
         f"|{before}(?:{own}{_BEHIND}+|[{letters}][.):、]+)|{own}[.):]\\s*"

@@ -178,10 +178,8 @@ def _contrasts(
                 grouped_share([(int(pair[k]), 1) for pair in pairs]).to_json()
                 for k in (0, 1)
             ]
-            only_first, only_second = (
-                pairs.count((True, False)),
-                pairs.count((False, True)),
-            )
+            only_first = pairs.count((True, False))
+            only_second = pairs.count((False, True))
             row: dict[str, Any] = {
                 "expression": name,
                 "direction": direction,

@@ -72,11 +72,9 @@ class SipenView(View[SipenRunResult]):
 
     def notes(self, run: SipenRunResult) -> list[str]:
         metrics = run.metrics
-        notes, answers, unparseable = (
-            [],
-            metrics["num_answers"],
-            metrics["reasons"]["unparseable"],
-        )
+        notes: list[str] = []
+        answers = metrics["num_answers"]
+        unparseable = metrics["reasons"]["unparseable"]
         if constant := metrics["constant"]:
             called = "not among the options" if constant == OTHER else constant
             notes.append(

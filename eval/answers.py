@@ -19,8 +19,18 @@ from sozo.tasks import task_type, task_types
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Task
 
-_COLUMNS = ("model", "task", "item", "group", "asked", "id", "text")
-_COLUMNS += ("score", "reason", "state")
+_COLUMNS = (
+    "model",
+    "task",
+    "item",
+    "group",
+    "asked",
+    "id",
+    "text",
+    "score",
+    "reason",
+    "state",
+)
 
 
 def write_answers(path: Path, models: Sequence[Evaluated]) -> int:

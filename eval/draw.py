@@ -78,13 +78,13 @@ class SamplingOptions(Checked):
             # A part holds all answers to its items.
             size += -size % per_item
         if len(items) > 1 or grouped:
-            counts = {"num_answers": None, "num_usable": None}
-            return replace(self, **counts, answers_per_item=per_item, batch_size=size)
+            many = replace(self, answers_per_item=per_item, batch_size=size)
+            return replace(many, num_answers=None, num_usable=None)
         count, usable = self.num_answers, self.num_usable
         if count is None and usable is None:
             count, usable = (per_item, None) if per_item > 1 else (None, TRIALS)
-        own = {"num_answers": count, "num_usable": usable, "answers_per_item": 1}
-        return replace(self, **own, batch_size=min(size, usable or size))
+        one = replace(self, answers_per_item=1, batch_size=min(size, usable or size))
+        return replace(one, num_answers=count, num_usable=usable)
 
     def count(self, items: Sequence[Item]) -> int:
         """Answers to draw, at the most where usable ones are counted."""

@@ -44,9 +44,9 @@ def log_results(
         if done := finished_run(home / name):
             before |= _values(done)
     step = _step(place) if model else None
-    name = None if trained else source
+    called = None if trained else source
     try:
-        used = _log(run.result, into, name, step, output, before)
+        used = _log(run.result, into, called, step, output, before)
     except (wandb.Error, OSError) as error:
         cause = " ".join(str(error).split())
         return f"W&B: {run.folder} was not logged ({cause}); fix it and run the same command again with --wandb"

@@ -80,11 +80,11 @@ class SamplingOptions(Checked):
         if len(items) > 1 or grouped:
             many = replace(self, answers_per_item=per_item, batch_size=size)
             return replace(many, num_answers=None, num_usable=None)
-        count, usable = self.num_answers, self.num_usable
-        if count is None and usable is None:
-            count, usable = (per_item, None) if per_item > 1 else (None, TRIALS)
-        one = replace(self, answers_per_item=1, batch_size=min(size, usable or size))
-        return replace(one, num_answers=count, num_usable=usable)
+        usable = self.num_usable
+        if usable is None and self.num_answers is None:
+            usable = TRIALS
+        size = min(size, usable or size)
+        return replace(self, num_usable=usable, answers_per_item=1, batch_size=size)
 
     def count(self, items: Sequence[Item]) -> int:
         """Answers to draw, at the most where usable ones are counted."""

@@ -268,8 +268,9 @@ def read_answers(task: Task, path: Path, source: str | None) -> list[Answer]:
     """
     items = task.items()
     names = {item.id: item.id for item in items}
-    ids, only = set(names), items[0].id if len(items) == 1 else ""
-    if not only:
+    ids = set(names)
+    only = items[0].id if len(items) == 1 else ""
+    if len(items) > 1:
         by_task = {f"{task.name}-{item.id}": item.id for item in items}
         names = {item.prompt: item.id for item in items} | by_task | names
     found = (

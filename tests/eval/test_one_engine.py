@@ -9,11 +9,10 @@ from typer.testing import CliRunner
 
 from model_folders import LLM
 from run_files import bytes_of, config_of
-from sentences import refused, says
+from sentences import says
 from sozo.data.errors import UserError
 from sozo.data.run_folder import unlock
 from sozo.eval.cli import make_app
-from sozo.eval.run import IsolatedFailures
 from sozo.models import generators, transformers_model, vllm_engine
 from sozo.tasks.task import Task
 from toy_task import Lipogram, score
@@ -148,15 +147,6 @@ def test_an_engine_is_shut_down_where_a_task_fails(models, vllm, tmp_path, monke
     more = {"tasks": ("test_one_engine.Broken",), "more": ("--backend", "vllm")}
     assert run(monkeypatch, tmp_path, models[:1], "broken", **more).exit_code == 1
     assert len(stopped) == 1
-
-
-def test_where_all_fail_no_others_are_done():
-    failures = IsolatedFailures(2, generators.Loaded())
-    for name in ("one/dat", "two/dat"):
-        with failures.run(name):
-            raise UserError("refused")
-    with refused("run: all failed"):
-        failures.end()
 
 
 @pytest.mark.parametrize("kind", [Refusing, Broken])

@@ -17,9 +17,8 @@ from sentences import refused
 from sozo.eval.evaluated import find_evaluated
 from sozo.eval.findings import findings
 from sozo.eval.terminal import print_answer
-from sozo.eval.wandb_results import _values
 from sozo.scoring.measure import Measure
-from sozo.tasks import finished_run, task_type
+from sozo.tasks import task_type
 from sozo.tasks.task import Answer, Row
 from toy_task import Lipogram
 
@@ -179,17 +178,6 @@ def test_correlate(runs, tmp_path):
     evaluate(tmp_path, "correlate", runs[0] / "out", "--output", "c")
     values = json.loads((tmp_path / "c" / "correlations.json").read_text("utf-8"))
     assert [cell["n"] for cell in values["dat_lipogram"]] == [3]
-
-
-def test_wandb_rows(runs, monkeypatch):
-    monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")
-    folder = runs[0] / "out" / "three" / "lipogram"
-    values = _values(finished_run(folder))
-    estimate = metrics(folder)["measures"]["lipogram"]
-    assert values["eval/lipogram/score"] == estimate["value"]
-    names = {"low": "_ci95_low", "high": "_ci95_high", "n": "_n", "of": "_of"}
-    for part, name in names.items():
-        assert values[f"eval/lipogram/score{name}"] == estimate[part]
 
 
 def test_a_value_that_no_measure_names_is_refused(monkeypatch):

@@ -110,9 +110,8 @@ def sizes(checkpoint: Path) -> dict[str, int]:
         for path in sorted(checkpoint.rglob("*"))
         if path.is_file()
     }
-    ours = re.compile(
-        rf"{re.escape(STATE)}|{_DIGESTS.format('[0-9]+')}|(.*/)?\..*"
-    )  # hidden: no part of it
+    # Hidden: no part of it
+    ours = re.compile(rf"{re.escape(STATE)}|{_DIGESTS.format('[0-9]+')}|(.*/)?\..*")
     return {
         name: path.stat().st_size
         for name, path in files.items()
@@ -337,7 +336,6 @@ def _write_digests(checkpoint: Path, names: Sequence[str], stop: Event) -> None:
         if stop.is_set():
             return
         partial = own_name(checkpoint / _DIGESTS.format(rank()))
-        partial.write_text(
-            json.dumps(digests, indent=2) + "\n", "utf-8"
-        )  # never makes the folder anew
+        # Never makes the folder anew
+        partial.write_text(json.dumps(digests, indent=2) + "\n", "utf-8")
         partial.replace(checkpoint / _DIGESTS.format(rank()))

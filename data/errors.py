@@ -96,9 +96,8 @@ def one_line_errors(program: str) -> Iterator[None]:
         except OSError as error:
             if error.errno not in _OF_THE_PLACE:
                 raise
-            if (
-                error.filename is None
-            ):  # what is left to print would fail once more when Python ends
+            # What is left to print would fail once more when Python ends
+            if error.filename is None:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             place = error.filename or "what is printed"
             raise UserError(
@@ -109,9 +108,8 @@ def one_line_errors(program: str) -> Iterator[None]:
         raise SystemExit(130) from None
     except UserError as error:
         if not is_first():
-            time.sleep(
-                10
-            )  # the launcher ends this process as soon as the first one, which says the same, has failed
+            # The launcher ends this process as soon as the first one, which says the same, has failed
+            time.sleep(10)
         line = f"{program}: {error}\n"
         sys.stderr.write(line)
         sys.stderr.flush()

@@ -4,24 +4,23 @@ import shutil
 import sys
 from pathlib import Path
 
-CLONE = (
-    Path(__file__).resolve().parents[1]
-)  # without a pyproject.toml it is an installed wheel
+# Without a pyproject.toml it is an installed wheel
+CLONE = Path(__file__).resolve().parents[1]
 # What is imported of each extra in pyproject.toml. Where two extras bring a package, the first one is named.
 _PACKAGES = {
     "encoders": ("sentence_transformers",),
     "train": (
-        *(
-            "torch",
-            "transformers",
-            "trl",
-            "accelerate",
-            "peft",
-            "deepspeed",
-            "datasets",
-            "wandb",
-        ),
-        *("tokenizers", "huggingface_hub", "safetensors"),
+        "torch",
+        "transformers",
+        "trl",
+        "accelerate",
+        "peft",
+        "deepspeed",
+        "datasets",
+        "wandb",
+        "tokenizers",
+        "huggingface_hub",
+        "safetensors",
     ),
     "tensorboard": ("tensorboard",),
     "report": ("choix", "jinja2", "matplotlib", "pandas", "python_calamine"),

@@ -15,21 +15,18 @@ MOST_OF_A_LIST = 1 << 16  # bytes of a text that holds ten words
 MOST_COLUMNS = 1_000  # of a spreadsheet
 MOST_CELLS = 10_000_000  # of a workbook's sheet, with the empty ones between
 MOST_UNPACKED = 64 << 20  # bytes of a workbook
-MOST_TABLE = (
-    256 << 20
-)  # bytes of what is read of a table, or so many times its bytes on the disk:
+# Bytes of what is read of a table, or so many times its bytes on the disk
+MOST_TABLE = 256 << 20
 MOST_TIMES = 50
 MOST_SHARED = 1 << 30  # bytes of its longest text, times its cells
 MOST_DIGITS = 4_000  # of a whole number
 DEEPEST = 100  # levels of JSON and YAML
 _MOST_VALUES = 10_000_000  # of JSON and YAML, on one level
-_MOST_SAID, _END_SAID = (
-    900,
-    300,
-)  # characters of a message, and of its end, which says what to do
-_MOST_MARKS = (
-    30  # combining marks in a row, as in Unicode's stream-safe text format (UAX 15)
-)
+# Characters of a message, and of its end, which says what to do
+_MOST_SAID = 900
+_END_SAID = 300
+# Combining marks in a row, as in Unicode's stream-safe text format (UAX 15)
+_MOST_MARKS = 30
 # What steers a terminal, or turns the order of its letters: control characters but tab and line feed, marks of
 # direction, invisible operators, tags.
 _STEERING = re.compile(

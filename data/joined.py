@@ -13,13 +13,13 @@ from sozo.data.errors import UserError
 from sozo.data.foreign import in_one_line
 
 COMMANDS = "sozo.commands"  # NAME = "package.module:function"; the function's parameters become flags
-TASKS = (
-    "sozo.tasks"  # NAME = "package.module:Class", a subclass of sozo.tasks.task.Task
-)
+# NAME = "package.module:Class", a subclass of sozo.tasks.task.Task
+TASKS = "sozo.tasks"
 # NAME = "package.module:function", from a `sozo.models.generators.ModelWriter` to a `sozo.models.generator.Generator`
 GENERATORS = "sozo.generators"
 METHODS = "sozo.methods"  # NAME = "package.module:function", which gives what `sozo.training.methods.recipe` gives
-_ROOMS = ("sozo.studies", "sozo.suite")  # not in a copy of the core alone
+FOR_PAPERS = "sozo.studies"  # whose commands stand behind the daily ones
+_ROOMS = (FOR_PAPERS, "sozo.suite")  # not in a copy of the core alone
 
 
 class Joined(NamedTuple):

@@ -56,9 +56,8 @@ def write_missing(
                 if number in tried:
                     raise
                 tried.add(number)
-                waiting.append(
-                    number
-                )  # once another one could be written, this one can
+                # Once another one could be written, this one can
+                waiting.append(number)
                 continue
             write_columns(parts[number].path, part)
             advance(parts[number].rows, _usable(part))

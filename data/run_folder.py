@@ -48,9 +48,8 @@ _KEPT = {
     "bill.jsonl",  # of a run that was not begun
 }
 _held: dict[Path, ExitStack] = {}
-os.register_at_fork(
-    after_in_child=_held.clear
-)  # a child's end must not remove its parent's lock
+# A child's end must not remove its parent's lock
+os.register_at_fork(after_in_child=_held.clear)
 
 
 def lock(folder: Path) -> None:
@@ -146,22 +145,6 @@ def refuse_earlier(path: Path, config: dict[str, Any]) -> None:
         raise UserError(
             f"{path}: is {whose}; make it anew in another folder (a copied judgements.jsonl is read)"
         )
-
-
-def remove_run(folder: Path) -> None:
-    """Delete what a run of DAT wrote into its folder, and nothing else."""
-    if (folder / "config.json").is_file() and not folder.is_symlink():
-        names = (
-            "config.json",
-            "metrics.json",
-            "items.jsonl",
-            "answers/part-*.parquet",
-        )
-        for path in [path for name in names for path in folder.glob(name)]:
-            path.unlink()
-        with suppress(OSError):  # something else is in it
-            (folder / "answers").rmdir()
-            folder.rmdir()
 
 
 class RunFolder:
@@ -271,9 +254,8 @@ class RunFolder:
 
     def reopen(self) -> None:
         """Take the results away, so that the run counts as unfinished until `finish`; no rows are touched."""
-        if (
-            self.path.exists()
-        ):  # nothing is made of a run that may yet fail to load its model
+        # Nothing is made of a run that may yet fail to load its model
+        if self.path.exists():
             self._lock()
         (self.path / "metrics.json").unlink(missing_ok=True)
 
@@ -305,32 +287,32 @@ class RunFolder:
             refuse_foreign(self.path, self._file.name, _KEPT)
 
     def _compare(self, section: str, wanted: dict[str, Any]) -> None:
-        known = (self._config or {}).get(section, {})
-        if difference := first_difference(known, wanted):
-            key, old, new = (
-                "not set"
-                if v is MISSING
-                else shortened(json.dumps(v, ensure_ascii=False))
-                for v in difference
-            )
-            how = f"with {key[1:-1]} = {old}, but now it is {new}"
-            same = "the same settings"
-            if section == "how":
-                launch = ", ".join(
-                    f"{name} {value}" for name, value in known.items() if value
-                )
-                same = f"a launch with {launch}"
-            if _DIGEST.fullmatch(old) or _DIGEST.fullmatch(new):
-                name = _FOLDERS.get(key := difference[0]) or key.removesuffix(
-                    "sha256"
-                ).rstrip("_.")
-                how = f"from before {name} changed"
-                same = "the same content"
-            raise OtherSettingsError(
-                f"{self.path}: holds a run {how}",
-                f"{_OTHER}, or {same} to continue it",
-                difference[0],
-            )
+        """OtherSettingsError where the folder's record has another value than the one that is wanted."""
+        recorded = (self._config or {}).get(section, {})
+        if (difference := first_difference(recorded, wanted)) is None:
+            return
+        key, *values = difference
+        old, new = map(_quoted, values)
+        how = f"with {key} = {old}, but now it is {new}"
+        same = "the same settings"
+        if section == "how":
+            launch = [f"{name} {value}" for name, value in recorded.items() if value]
+            same = f"a launch with {', '.join(launch)}"
+        if _DIGEST.fullmatch(old) or _DIGEST.fullmatch(new):
+            of = _FOLDERS.get(key) or key.removesuffix("sha256").rstrip("_.")
+            how = f"from before {of} changed"
+            same = "the same content"
+        raise OtherSettingsError(
+            f"{self.path}: holds a run {how}",
+            f"{_OTHER}, or {same} to continue it",
+            key,
+        )
+
+
+def _quoted(value: Any) -> str:
+    if value is MISSING:
+        return "not set"
+    return shortened(json.dumps(value, ensure_ascii=False))
 
 
 def _as_json(values: dict[str, Any]) -> dict[str, Any]:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 2
 ERROR = "error"  # how an answer ends that never came, and why it is not scored
-# How an answer ends that is in none of the forms in which several were asked for, and why it is not scored.
-FORM = "verbalized_form"
 _BATCH = 128  # rows that are read at once
 _VERSION_KEY = b"sozo_schema_version"
 # What an earlier sozo wrote is not read: by its version the commit that reads it.
@@ -51,9 +49,8 @@ class Completion:
     """One text that a generator wrote, and how it ended."""
 
     text: str
-    finish_reason: str | None = (
-        None  # `stop` or `length`, or an endpoint's own word; None where it means nothing
-    )
+    # `stop` or `length`, or an endpoint's own word; None where it means nothing
+    finish_reason: str | None = None
 
 
 def never_came(answer: Any) -> bool:

@@ -99,9 +99,8 @@ class Checked:
             value = getattr(self, f.name)
             least = getattr(f.metadata.get("help"), "least", None)
             if isinstance(value, int | float):
-                if (
-                    not abs(value) < 2**63
-                ):  # so NaN, too; nothing that is stored or sent can be larger
+                # So NaN, too; nothing that is stored or sent can be larger
+                if not abs(value) < 2**63:
                     raise UserError(
                         f"{f.name} must be a number that is finite and not huge, not {str(value)[:20]}"
                     )

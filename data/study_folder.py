@@ -30,12 +30,10 @@ class StudyFolder:
     """A study."""
 
     name: str
-    paper_model: (
-        str | None
-    )  # the paper's name of the model it starts from (`Swallow-8B`); None if the paper has none
-    rows: dict[
-        str, StudyRow
-    ]  # by the paper's names of the methods (`sozo.data.published.METHODS`), or the arms'; in order
+    # The paper's name of the model it starts from (`Swallow-8B`); None if the paper has none
+    paper_model: str | None
+    # By the paper's names of the methods (`sozo.data.published.METHODS`), or the arms'; in order
+    rows: dict[str, StudyRow]
 
 
 def write_study(folder: Path, study: StudyFolder) -> None:
@@ -64,9 +62,8 @@ def write_study(folder: Path, study: StudyFolder) -> None:
     }
     content = (json.dumps(values, ensure_ascii=False, indent=2) + "\n").encode()
     path = folder / STUDY
-    if (
-        not path.is_file() or path.read_bytes() != content
-    ):  # a finished study is not touched
+    # A finished study is not touched
+    if not path.is_file() or path.read_bytes() != content:
         write_whole(path, content)
 
 

@@ -19,9 +19,8 @@ class WandbRun:
 
     id: str
     project: str | None = None  # None takes WANDB_PROJECT, or `sozo`
-    entity: str | None = (
-        None  # user or team; None takes WANDB_ENTITY, or the login's own
-    )
+    # User or team; None takes WANDB_ENTITY, or the login's own
+    entity: str | None = None
 
 
 def write_state(folder: Path, run: Any, files: dict[str, int] | None = None) -> None:
@@ -32,9 +31,8 @@ def write_state(folder: Path, run: Any, files: dict[str, int] | None = None) -> 
         "wandb_project": None,
         "wandb_entity": None,
     }
-    if (
-        run is not None and not run.disabled
-    ):  # WANDB_MODE=disabled hands out a run that is nowhere
+    # WANDB_MODE=disabled hands out a run that is nowhere
+    if run is not None and not run.disabled:
         state |= {
             "wandb_run_id": run.id,
             "wandb_project": run.project,
@@ -108,9 +106,8 @@ def start_wandb(
     mode: Any = os.environ.get("WANDB_MODE")
     if not mode and not wandb.login(prompt=False, verify=False):
         mode, quiet = "offline", wandb.Settings(silent=True)
-        wandb.termsetup(
-            quiet, None
-        )  # for what is said outside the run, such as that it has no URL
+        # For what is said outside the run, such as that it has no URL
+        wandb.termsetup(quiet, None)
         options.setdefault("settings", quiet)
     continued = {"id": run.id, "resume": "allow", "entity": run.entity} if run else {}
     project = (run.project if run else None) or os.environ.get("WANDB_PROJECT", "sozo")

@@ -44,10 +44,8 @@ def whole_models(
     ) -> None:
         if sys.exc_info()[1] is not before:  # loading failed, and that says why
             return
-        name, unused = (
-            str(pretrained_model_name_or_path),
-            sorted(loading_info.unexpected_keys),
-        )
+        name = str(pretrained_model_name_or_path)
+        unused = sorted(loading_info.unexpected_keys)
         _refuse_sizes(name, loading_info)
         if lost := sorted(loading_info.missing_keys):
             missing(name, model, lost)
@@ -73,10 +71,8 @@ def whole_models(
                 f"{name}: the adapter does not fit its base model: {problem}"
             )
 
-    modeling_utils.log_state_dict_report, peft.log_state_dict_report = (
-        of_model,
-        of_adapter,
-    )
+    modeling_utils.log_state_dict_report = of_model
+    peft.log_state_dict_report = of_adapter
     try:
         yield
     finally:

@@ -91,10 +91,8 @@ def parse_yaml(text: str) -> Any:
     except RecursionError:
         raise ValueError(f"nested deeper than {DEEPEST} levels") from None
     except Exception as error:  # a tag that does not fit its value raises whatever the value's type does
-        mark, problem = (
-            getattr(error, "problem_mark", None),
-            getattr(error, "problem", None) or str(error),
-        )
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or str(error)
         raise ValueError(
             (f"line {mark.line + 1}: " if mark else "")
             + brief(" ".join(problem.split()))

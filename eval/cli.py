@@ -2,7 +2,9 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,18 +12,22 @@ import typer
 
 import sozo
 from sozo.data.errors import UserError, one_line_errors
-from sozo.data.joined import COMMANDS, added
-from sozo.data.sheet import KINDS
+from sozo.data.joined import COMMANDS, FOR_PAPERS, added
+from sozo.data.settings import setting
 from sozo.data.study_folder import StudyFolder
-from sozo.eval.answered import by_judges, judged_by
 from sozo.eval.bills import billed
-from sozo.eval.deliver import ResultOptions, check_delivery, deliver
-from sozo.eval.draw import SamplingOptions
-from sozo.eval.flags import add_command, expand_flags, list_flags, with_flags
-from sozo.eval.isolated_failures import IsolatedFailures
-from sozo.eval.models_to_run import Target, find_targets, write_studies
-from sozo.eval.plan import plan
-from sozo.eval.run import TaskRun, run_tasks, score_answers
+from sozo.eval.draw import Evaluation, SamplingOptions
+from sozo.eval.flags import add_command, expand_flags, with_flags
+from sozo.eval.models_to_run import find_models, write_studies
+from sozo.eval.plan import plan, plan_scoring
+from sozo.eval.run import (
+    IsolatedFailures,
+    TaskRun,
+    by_judges,
+    judged_by,
+    run_tasks,
+    score_answers,
+)
 from sozo.eval.terminal import (
     print_answer,
     print_lines,
@@ -31,24 +37,21 @@ from sozo.eval.terminal import (
     printing,
     show_all,
 )
-from sozo.models.generators import Loaded, Writer
+from sozo.models.generators import Loaded
 from sozo.models.judges import make_judge
-from sozo.models.sampling import Sampling
 from sozo.models.settings import GeneratorSettings, decide
-from sozo.rewards.task import reward_options
-from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.tasks import Dat, task_type, task_types
 from sozo.tasks.task import Task
 
-_FROM_FILES = (
-    "judgements",
-)  # settings that only mean something where answers exist already
+_ABOUT = """Measure the creativity of language models in Japanese, by DAT in English too.
+
+Every command writes into a folder and can be repeated. The version: sozo --version.
+"""
+_SCORE = "Score answers that exist already: sozo score TASK FILE."
+_SERVE = "Rewards for answers over HTTP: sozo serve TASK."
 
 Output = Annotated[
-    Path,
-    typer.Option(
-        help="Folder of this run; the same command again continues where it stopped."
-    ),
+    Path, "Folder of this run; the same command again continues where it stopped."
 ]
 Runs = Annotated[
     list[str],
@@ -58,192 +61,127 @@ Runs = Annotated[
 ]
 Base = Annotated[
     str | None,
-    typer.Option(
-        help="The model to compare the others with (default: a study's base, before, or the first)."
-    ),
+    "The model to compare the others with (default: a study's base, before, or the first).",
 ]
-Second = Annotated[
-    str | None,
-    typer.Option(
-        "--second-encoder", help="A second encoder that nobody trained on, such as e5."
-    ),
-]
-Judges = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="The judge, by its name on the endpoint, or a local model; of several each scores the same answers "
-        f"(default: the paper's, {JudgeSettings().judge_model}).",
-        rich_help_panel=JudgeSettings.panel,
-    ),
-]
+Second = Annotated[str | None, "A second encoder that nobody trained on, such as e5."]
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"sozo {sozo.__version__}")
-        raise typer.Exit
+@dataclass(frozen=True)
+class ResultOptions:
+    """Where results go beside their folder, and what is said of them."""
 
-
-def main(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version",
-            is_eager=True,
-            callback=_print_version,
-            help="Print the version.",
-        ),
-    ] = False,
-) -> None:
-    """Measure the creativity of language models in Japanese, by DAT in English too.
-
-    Every command writes into a folder and can be repeated.
-    """
+    panel = "Output"
+    dry_run: bool = setting(
+        False, "Say what it would cost. Nobody is asked, and nothing is written."
+    )
+    expected_tokens: int | None = setting(
+        None, "Of --dry-run: tokens of an answer as you expect it, beside the bound."
+    )
+    wandb: bool | None = setting(
+        None,
+        "Log results into the W&B run that trained the model (default: if there is one; --wandb: else a new run).",
+    )
 
 
 def run(
     output: Annotated[
-        Path,
-        typer.Option(
-            help="OUTPUT/MODEL/TASK is a run's folder; finished ones are skipped."
-        ),
+        Path, "OUTPUT/MODEL/TASK is a run's folder; finished ones are skipped."
     ],
     model: Annotated[
         list[str],
-        typer.Option(
-            help="Folders (a training output means its end, a study its rows), hub ids, tiny."
-        ),
+        "Folders (a training output means its end, a study its rows), hub ids, tiny.",
     ],
     generator: GeneratorSettings,
     options: SamplingOptions,
     results: ResultOptions,
     tasks: Annotated[
         list[str] | None,
-        typer.Option(
-            help="What is asked (default: every task that need not be named)."
-        ),
+        "What is asked (default: every task that need not be named); --tasks jcq --help shows jcq's flags.",
     ] = None,
-    checkpoints: Annotated[
-        bool,
-        typer.Option(
-            "--checkpoints",
-            help="Of a training output its checkpoints too, equal ones once, and first the model that it began with.",
-        ),
-    ] = False,
+    checkpoints: Annotated[bool, "Of a training output its checkpoints too."] = False,
     sampling: list[str] | None = None,
-    judge_model: Judges = None,
+    judge_model: list[str] | None = None,
     **settings: Any,
 ) -> None:
     """Models through tasks: sozo run --model A B --tasks dat sat."""
-    targets, studies = find_targets(model, sampling or (), checkpoints=checkpoints)
+    ways = sampling or ()
+    models, studies = find_models(model, generator, ways, checkpoints=checkpoints)
     names = tasks or [
         name for name, kind in task_types().items() if not kind.only_if_named
     ]
-    folders = {name: name for name in names}
-    given = generator, options, results, settings
-    _run(output, targets, folders, *given, studies, judge_model)
+    asked = {
+        name: judged_by(judge_model, task_type(name), settings[name]) for name in names
+    }
+    _run(output, models, asked, options, results, studies)
 
 
 def dat(
     output: Output,
     generator: GeneratorSettings,
-    sampling: SamplingOptions,
+    options: SamplingOptions,
     results: ResultOptions,
     **settings: Any,
 ) -> None:
     """DAT by one model: sozo run --tasks dat, into OUTPUT itself."""
-    model = generator.model
-    source = generator.source or Sampling.parse(generator.sampling).named(model)
-    targets = [Target("", model, source)] if model else []
-    _run(output, targets, {Dat.name: ""}, generator, sampling, results, settings)
+    if not generator.model:
+        raise UserError(
+            "give a --model; answers that exist already: sozo score TASK FILE"
+        )
+    _run(output, {"": generator}, {"": Dat(settings[Dat.name])}, options, results, {})
 
 
 def _run(
     output: Path,
-    targets: Sequence[Target],
-    folders: Mapping[str, str],
-    generator: GeneratorSettings,
-    sampling: SamplingOptions,
+    models: Mapping[str, GeneratorSettings],
+    tasks: Mapping[str, Task],
+    options: SamplingOptions,
     results: ResultOptions,
-    settings: Mapping[str, Any],
-    studies: dict[str, StudyFolder] | None = None,
-    judges: Sequence[str] | None = None,
+    studies: dict[str, StudyFolder],
 ) -> None:
-    """Each model through each task; `folders` are the tasks, with their folders within a model's."""
+    """Each model through each task, both by their folders: a task's lies in a model's, and that below `output`."""
+    # What is wrong with a name shows before the first model is loaded.
+    by_model = {
+        output / home: [
+            Evaluation(task, decide(asked, task), options, output / home / folder)
+            for folder, task in tasks.items()
+        ]
+        for home, asked in models.items()
+    }
+    runs = [*chain(*by_model.values())]
+    counted = options.num_answers or options.num_usable
+    if counted and min(len(task.items()) for task in tasks.values()) > 1:
+        raise UserError(
+            "--num-answers and --num-usable count answers to one prompt, as of dat; give --answers-per-item"
+        )
+    generator = next(iter(models.values()))
+    if results.dry_run:
+        price, expected = generator.price(), results.expected_tokens
+        print_plan(output, plan(runs, price, expected))
     with Loaded() as loaded:
-        # Once: a budget is for all models together.
-        asked = [judged_by(judges, task_type(name), settings[name]) for name in folders]
-        check_delivery(results)
-        if not targets:
-            files = "answers that exist already: sozo score TASK FILE"
-            raise UserError(f"give a --model; {files}")
-        # What is wrong with a name shows before the first model is loaded.
-        runs = dict[Target, list[tuple[Task, Writer, Path]]]()
-        for target in targets:
-            named = replace(
-                generator,
-                model=target.model,
-                source=target.source,
-                model_revision=target.revision or generator.model_revision,
-                sampling=target.sampling or generator.sampling,
-            )
-            runs[target] = [
-                (task, decide(named, task), output / target.folder / folders[task.name])
-                for task in asked
-            ]
-        counted = sampling.num_answers or sampling.num_usable
-        if counted and min(len(task.items()) for task in asked) > 1:
-            raise UserError(
-                "--num-answers and --num-usable count answers to one prompt, as of dat; give --answers-per-item"
-            )
-        if results.dry_run:
-            planned = [
-                (f"{target.folder or target.source}/{task.name}", task, writer, place)
-                for target, made in runs.items()
-                for task, writer, place in made
-            ]
-            expected = results.expected_tokens
-            told = plan(planned, sampling, generator.price(), expected)
-            print_plan(output, *told)
-        for task in asked:  # and what cannot be asked of any of them
+        for task in tasks.values():  # and what cannot be asked of any of them
             _add_judge(task, loaded)
             task.items()
-        write_studies(output, studies or {})
-        judged = [
-            pair
-            for made in runs.values()
-            for task, _, place in made
-            for pair in by_judges(task, place)
-        ]
-        finished = list[TaskRun | None]()
-        failures = IsolatedFailures(len(targets) * len(asked), loaded)
+        write_studies(output, studies)
+        finished = list[TaskRun]()
+        failures = IsolatedFailures(len(runs), loaded)
+        judged = chain(*(by_judges(run.task, run.folder) for run in runs))
         by_judge, places = zip(*judged, strict=True)
-        with billed(by_judge, places, generator):
-            for target, made in runs.items():
-
-                def show(run: TaskRun | None, target: Target = target) -> None:
-                    finished.append(run)
-                    first = run is not None and run.task in asked
-                    model = target.model if first else ""
-                    _show(run, model, results, output, output / target.folder)
-
-                run_tasks(made, sampling, loaded, failures, show)
+        with billed(by_judge, places, generator):  # a budget is for all of them
+            for home, own in by_model.items():
+                show = partial(_show, results, output, home)
+                finished += run_tasks(own, loaded, failures, show)
     show_all(finished, failures)
 
 
 def report(
     runs: Runs,
-    output: Annotated[Path, typer.Option(help="The page, an HTML file.")] = Path(
-        "report.html"
-    ),
+    output: Annotated[Path, "The page, an HTML file."] = Path("report.html"),
     base: Base = None,
-    title: Annotated[str, typer.Option(help="The page's heading.")] = "sozo",
+    title: Annotated[str, "The page's heading."] = "sozo",
     second_encoder: Second = None,
     paper: Annotated[
         Path | None,
-        typer.Option(
-            help="Also a folder for a paper: tables in LaTeX and CSV, every two models, methods.txt."
-        ),
+        "Also a folder for a paper: tables in LaTeX and CSV, every two models, methods.txt.",
     ] = None,
 ) -> None:
     """One page of runs: what differs, tables, answers to read."""
@@ -252,13 +190,12 @@ def report(
     from sozo.eval.report.paper import write_paper
     from sozo.scoring.second_encoder import SecondEncoder
 
-    second = SecondEncoder.if_named(second_encoder)
     write_evaluation(
         output,
         find_evaluated(runs),
         base=base,
         title=title,
-        second_encoder=second,
+        second_encoder=SecondEncoder.if_named(second_encoder),
     )
     files = [output, *(write_paper(paper, runs) if paper else ())]
     print_lines(map(str, files))
@@ -266,38 +203,36 @@ def report(
 
 def answers(
     runs: Runs,
-    output: Annotated[
-        Path, typer.Option(help="The table: a .csv or .jsonl file.")
-    ] = Path("answers.csv"),
-    for_raters: Annotated[
-        int, typer.Option(help="Instead a blind sheet of so many, for raters.")
-    ] = 0,
+    output: Annotated[Path, "The table, a new CSV file."] = Path("answers.csv"),
+    for_raters: Annotated[int, "Instead a blind sheet of so many, for raters."] = 0,
 ) -> None:
     """All answers of runs, with their scores or why they have none."""
-    from sozo.eval.answers import table_of
+    from sozo.eval.answers import write_answers, write_for_raters
+    from sozo.eval.evaluated import find_evaluated
 
-    print_lines(table_of(output, runs, for_raters))
+    models = find_evaluated(runs)
+    if not for_raters:
+        print_lines([f"{output} ({write_answers(output, models):,} answers)"])
+        return
+    drawn, key = write_for_raters(output, models, for_raters)
+    of = "every model's to the questions that all of them have"
+    print_lines(
+        [
+            f"{output} ({drawn} of {for_raters} answers: {of}; give each rater a copy called after the rater)",
+            f"{key} (whose they are: do not send it; --key of sozo agreement)",
+        ]
+    )
 
 
-def compare(
-    runs: Runs,
-    base: Base = None,
-    second_encoder: Second = None,
-) -> None:
+def compare(runs: Runs, base: Base = None, second_encoder: Second = None) -> None:
     """What differs between models, and by how much."""
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.findings import findings
     from sozo.eval.report.contents import printed_tables
-    from sozo.eval.seeds import fold
     from sozo.scoring.second_encoder import SecondEncoder
 
-    models = find_evaluated(runs)
-    if len(fold(models)) < 2:
-        raise UserError(
-            f"{' '.join(runs)}: there is one model only; give the runs of two or more"
-        )
     second = SecondEncoder.if_named(second_encoder)
-    found = findings(models, base, second)
+    found = findings(find_evaluated(runs), base, second)
     print_answer(found)
     print_tables(printed_tables(found, first=False))
 
@@ -313,30 +248,18 @@ def _score_command(kind: type[Task]) -> Callable[..., None]:
         output: Output,
         results: ResultOptions,
         source: Annotated[
-            str | None,
-            typer.Option(help="Who wrote them (default: as they say, or the file)."),
+            str | None, "Who wrote them (default: as they say, or the file)."
         ] = None,
-        model: Annotated[
-            str,
-            typer.Option(help="Folder of the model that wrote them, for --wandb."),
-        ] = "",
         **settings: Any,
     ) -> None:
-        check_delivery(results)
-        if file.suffix.lower() in KINDS[1:]:
-            raise UserError(
-                f"{file}: is a spreadsheet; give a model's answers as CSV or JSON lines with a column text "
-                "(docs/measure.md); what people wrote: docs/people.md"
-            )
         with Loaded() as loaded:
             task = kind(settings[kind.name])
             if results.dry_run:
-                planned = [(str(file), task, file, output)]
-                print_plan(output, *plan(planned, SamplingOptions(), None))
+                print_plan(output, plan_scoring(task, file, output))
             _add_judge(task, loaded)
             with billed([task], [output]):
                 run = score_answers(task, file, output, source=source)
-        _show(run, model, results, output)
+        _show(results, output, output, run, "")
         show_all([run])
 
     command.__doc__ = (
@@ -350,25 +273,17 @@ def _serve_command(kind: type[Task]) -> Callable[..., None]:
 
     def command(
         host: Annotated[
-            str, typer.Option(help="Address to listen at; there is no password.")
+            str, "Address to listen at; there is no password."
         ] = "127.0.0.1",
-        port: Annotated[int, typer.Option(help="Port to listen at.")] = 8765,
-        most_megabytes: Annotated[
-            int, typer.Option(help="A larger request is refused.", min=1)
-        ] = 64,
+        port: Annotated[int, "Port to listen at."] = 8765,
         reward: Annotated[
-            str,
-            typer.Option(help='Options of the reward (JSON), such as {"scale": 1}.'),
+            str, 'Options of the reward (JSON), such as {"scale": 1}.'
         ] = "{}",
         journal: Annotated[
-            Path | None,
-            typer.Option(
-                help="Folder in which a restart finds what was replied and seen."
-            ),
+            Path | None, "Folder in which a restart finds what was replied and seen."
         ] = None,
         allow_host: Annotated[
-            list[str] | None,
-            typer.Option(help="Another name by which clients call it."),
+            list[str] | None, "Another name by which clients call it."
         ] = None,
         **settings: Any,
     ) -> None:
@@ -380,7 +295,7 @@ def _serve_command(kind: type[Task]) -> Callable[..., None]:
             **asdict(settings[kind.name]),
             **checked(OBJECT.validate_json, reward, "--reward"),
         )
-        serve(integration, host, port, most_megabytes << 20, allow_host or (), journal)
+        serve(integration, host, port, allow_host or (), journal)
 
     command.__doc__ = f"{kind.title}.\n\nPay the answers that clients send."
     return with_flags(command, {kind.name: kind.Settings})
@@ -393,27 +308,26 @@ def _add_judge(task: Task, loaded: Loaded) -> None:
 
 
 def _show(
-    run: TaskRun | None,
-    model: str,
-    results: ResultOptions,
-    folder: Path,
-    home: Path | None = None,
+    results: ResultOptions, output: Path, home: Path, run: TaskRun, model: str
 ) -> None:
     """Print a run's row and send its results where they are wanted."""
-    if run is not None:  # of several processes the first one shows it
-        print_run(run)
-        print_lines(deliver(run, model, results, folder, home))
+    from sozo.eval.wandb_results import log_results
+
+    print_run(run)
+    if line := log_results(run, model, results.wandb, output, home):
+        print_lines([line])
 
 
-_ELSEWHERE = {name: f"sozo train {name}" for name in ("grpo", "sft", "dpo")} | {
-    "quickstart": "make quickstart, in the repository",
-}
+def make_app(words: Sequence[str] | None = None) -> typer.Typer:
+    """All commands, those for a paper behind the others.
 
+    With the `words` of a command line that command alone has its flags, and shows those of the tasks that are named.
+    """
+    from sozo.rewards.task import reward_options
 
-def make_app() -> typer.Typer:
-    """All commands: those that ask models, those that score or pay answers of a task, and those that compare runs."""
     app, score, serve = (
         typer.Typer(
+            help=_ABOUT,
             add_completion=False,
             no_args_is_help=True,
             pretty_exceptions_enable=False,
@@ -425,47 +339,62 @@ def make_app() -> typer.Typer:
         )
         for _ in range(3)
     )
-    app.callback()(main)
-    settings = {name: task.Settings for name, task in task_types().items()}
-    add_command(
-        app, "run", with_flags(run, settings, without=("model", "source", *_FROM_FILES))
-    )
-    dat_settings = {Dat.name: Dat.Settings}
-    add_command(app, Dat.name, with_flags(dat, dat_settings, without=_FROM_FILES))
-    for name, task in task_types().items():
-        add_command(score, name, _score_command(task))
-        if reward_options(task) is not None and not task.measures[0].together:
-            add_command(serve, name, _serve_command(task))
-        for own in task.commands:
-            add_command(app, own.__name__.replace("_", "-"), with_flags(printing(own)))
-    app.add_typer(
-        score,
-        name="score",
-        help="Score answers that exist already: sozo score TASK FILE.",
-    )
-    app.add_typer(
-        serve, name="serve", help="Rewards for answers over HTTP: sozo serve TASK."
-    )
+
+    def asked(name: str) -> bool:
+        return words is None or name in words[:1]
+
+    def add(name: str, command: Callable[..., Any], **flags: Any) -> None:
+        if asked(name):
+            add_command(app, name, with_flags(command, **flags))
+        else:  # to be listed: flags of all commands take a quarter of a second
+            line = (command.__doc__ or "").partition("\n")[0]
+            app.command(name, short_help=line)(lambda: None)
+
+    tasks = task_types()
+    settings = {name: task.Settings for name, task in tasks.items()}
+    named = {word.rpartition("=")[2] for word in words or ()}
+    # Judgements only mean something where answers exist.
+    without = "model", "source", "judgements"
+    add("run", run, groups=settings, without=without, hidden=settings.keys() - named)
+    add(Dat.name, dat, groups={Dat.name: Dat.Settings}, without=without[2:])
     for command in (report, answers, compare):
-        add_command(app, command.__name__, with_flags(command))
+        add(command.__name__, command)
+    for name, task in tasks.items():
+        if asked("score"):
+            add_command(score, name, _score_command(task))
+        paid = reward_options(task) is not None and not task.measures[0].together
+        if asked("serve") and paid:
+            add_command(serve, name, _serve_command(task))
+    app.add_typer(score, name="score", help=_SCORE)
+    app.add_typer(serve, name="serve", help=_SERVE)
+    owned = {
+        own.__name__.replace("_", "-"): printing(own)
+        for task in tasks.values()
+        for own in task.commands
+    }
     taken = ["score", "serve", *(str(each.name) for each in app.registered_commands)]
-    for name, (_, command) in added(COMMANDS, taken).items():
-        add_command(app, name, with_flags(command))
+    if words and words[0] in taken:  # nothing that joins need be imported
+        return app
+    of_paper = list[tuple[str, Callable[..., Any]]](owned.items())
+    for name, (_, command) in added(COMMANDS, [*taken, *owned]).items():
+        if command.__module__.startswith(FOR_PAPERS):
+            of_paper.append((name, command))
+        else:
+            add(name, command)
+    for name, command in of_paper:
+        add(name, command)
     return app
 
 
 def run_cli() -> None:
     """The command `sozo`, of which `python -m sozo` is another spelling."""
+    words = sys.argv[1:]
+    if words == ["--version"]:
+        print_lines([f"sozo {sozo.__version__}"])
+        return
     with one_line_errors("error"):
-        commands = typer.main.get_command(make_app())
-        known = list_flags(commands)
-        for name in {*sys.argv[1:2]} & task_types().keys() - known.keys():
-            raise UserError(
-                f"sozo has no command {name}; the task is asked by: sozo run --tasks {name}"
-            )
-        for name in {*sys.argv[1:2]} & _ELSEWHERE.keys() - known.keys():
-            raise UserError(f"sozo has no command {name}; there is: {_ELSEWHERE[name]}")
-        commands(expand_flags(sys.argv[1:], known), prog_name="sozo")
+        commands = typer.main.get_command(make_app(words))
+        commands(expand_flags(words, commands), prog_name="sozo")
 
 
 if __name__ == "__main__":

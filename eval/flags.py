@@ -1,7 +1,7 @@
 """From a function whose parameters are settings dataclasses to a command with a flag for each of their fields.
 
 `--help` shows flags in panels: under the `panel` of the dataclass that declares them, of a task's under its name. Those
-that are `rare` (`sozo.data.settings.setting`) are shown by `--help-all` alone.
+that are `rare` (`sozo.data.settings.setting`), and those of tasks that are not named, are shown by `--help-all` alone.
 """
 
 import inspect
@@ -13,7 +13,8 @@ import typer
 from typer.core import TyperCommand
 
 from sozo.data.errors import UserError, one_line_errors
-from sozo.models.sampling import Sampling
+
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
 class PanelCommand(TyperCommand):
@@ -25,9 +26,6 @@ class PanelCommand(TyperCommand):
             for parameter in self.params:
                 parameter.hidden = False  # type: ignore[attr-defined]
             args = ["--help"]
-        flags = {flag for parameter in self.params for flag in parameter.opts}
-        if "--sampling" in flags and (asked := _as_sampling(args, flags)):
-            raise UserError(f"{ctx.info_name} has it as: --sampling {asked}")
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -35,10 +33,8 @@ class PanelCommand(TyperCommand):
         panels = dict[str, list[tuple[str, str]]]()
         for parameter in self.get_params(ctx):
             if record := parameter.get_help_record(ctx):
-                panel = (
-                    getattr(parameter, "rich_help_panel", None)
-                    or f"{parameter.param_type_name}s".capitalize()
-                )
+                kind = f"{parameter.param_type_name}s".capitalize()
+                panel = getattr(parameter, "rich_help_panel", None) or kind
                 panels.setdefault(panel, []).append(record)
         if rare := sum(
             getattr(parameter, "hidden", False) for parameter in self.params
@@ -49,175 +45,135 @@ class PanelCommand(TyperCommand):
                 formatter.write_dl(records)
 
 
-def _as_sampling(args: Sequence[str], flags: Collection[str]) -> str:
-    """What `--temperature 0.7 --top-p 0.9` asks for in the words of `--sampling`; empty of a line with no such flag.
-
-    >>> _as_sampling(["--temperature", "0.7", "--top-p=0.9", "--output", "runs"], {"--output"})
-    'temperature=0.7,top_p=0.9'
-    >>> _as_sampling(["--sampling", "temperature=0.7", "best-of=4"], {"--sampling"})
-    ''
-    """
-    asked = {}  # of two the last
-    for word, behind in zip(args, [*args[1:], "--"], strict=True):
-        flag, _, value = word.partition("=")
-        name = flag.removeprefix("--").replace("-", "_")
-        known = not flag.startswith("--") or flag in flags
-        if name in Sampling.__dataclass_fields__ and not known:
-            behind = "..." if behind.startswith("--") else behind
-            asked[name.replace("best_of", "best-of")] = value or behind or "..."
-    return ",".join(f"{name}={value}" for name, value in asked.items())
-
-
 def add_command(app: typer.Typer, name: str, command: Callable[..., None]) -> None:
     """Add a function with flags; in the list of commands its first line is never cut.
 
     One that takes a `typer.Context` reads all words itself.
     """
     reads = {}
-    if reads_words(command):
+    if typer.Context in get_type_hints(command).values():
         reads = {
             "ignore_unknown_options": True,
             "allow_extra_args": True,
             "help_option_names": [],
         }
-    app.command(
-        name,
-        cls=PanelCommand,
-        short_help=(command.__doc__ or "").partition("\n")[0],
-        context_settings=reads,
-    )(command)
-
-
-def reads_words(command: Callable[..., None]) -> bool:
-    """Whether a command takes its words as they are."""
-    return typer.Context in get_type_hints(command).values()
+    line = (command.__doc__ or "").partition("\n")[0]
+    app.command(name, cls=PanelCommand, short_help=line, context_settings=reads)(
+        command
+    )
 
 
 def with_flags(
     command: Callable[..., None],
     groups: Mapping[str, Any] | None = None,
     without: Collection[str] = (),
+    hidden: Collection[str] = (),
 ) -> Callable[..., None]:
     """Let typer see every field of a command's dataclass parameters, but those `without`, as a flag of its own.
 
-    A parameter of the command takes the place of fields of its name, which keep their defaults; one without an option
-    of its own has the field's. `groups` are further
+    The help of another parameter is a text: `Annotated[int, "Port to listen at."]`. A parameter of the command takes
+    the place of fields of its name, which keep their defaults; one without help has the field's. `groups` are further
     parameters, which `command` takes as keywords: name -> dataclass. What several of them inherit from one dataclass,
-    such as the judge of two tasks, is one flag for all.
+    such as the judge of two tasks, is one flag for all. Flags of `hidden` groups alone are not shown by `--help`.
     """
     hints: dict[str, Any] = get_type_hints(command, include_extras=True)
     own = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     every = {**own, **(groups or {})}
-    of_command = {
-        name: parameter.replace(kind=parameter.KEYWORD_ONLY, annotation=hints[name])
-        for name, parameter in inspect.signature(command).parameters.items()
-        if name not in own and parameter.kind is not parameter.VAR_KEYWORD
-    }
-    own_names = set(of_command)
-    hidden = own_names.union(without)
+    plain = dict[str, inspect.Parameter]()
+    for name, parameter in inspect.signature(command).parameters.items():
+        if name not in own and parameter.kind is not parameter.VAR_KEYWORD:
+            hint, default = hints[name], parameter.default
+            plain[name] = parameter.replace(kind=_KEYWORD, annotation=hint)
+            if isinstance(getattr(hint, "__metadata__", (None,))[0], str):
+                plain[name] = _flag(name, hint.__origin__, default, *hint.__metadata__)
+    names = set(plain)
     declared = dict[Field[Any], inspect.Parameter]()
-    for name, group in every.items():
-        for field, flag in _flags_of(group, None if name in own else name):
+    for name in sorted(every, key=lambda name: name in hidden):
+        panel = None if name in own else name
+        for field, flag in _flags_of(every[name], panel, name in hidden):
             if flag.name not in without:
-                parameter = of_command.pop(flag.name, flag)
+                parameter = plain.pop(flag.name, flag)
                 if get_origin(hint := parameter.annotation) is not Annotated:
                     (option,) = flag.annotation.__metadata__
                     parameter = parameter.replace(annotation=Annotated[hint, option])
                 declared.setdefault(field, parameter)
-    parameters = [*of_command.values(), *declared.values()]
-    names = [parameter.name for parameter in parameters]
-    if repeated := {name for name in names if names.count(name) > 1}:
-        raise UserError(
-            f"two tasks have a setting {min(repeated)}; rename the field of one of them"
-        )
+    parameters = [*plain.values(), *declared.values()]
+    every_name = [parameter.name for parameter in parameters]
+    for name in every_name:
+        if every_name.count(name) > 1:
+            raise UserError(
+                f"two tasks have a setting {name}; rename the field of one of them"
+            )
+    defaults = names.union(without)
 
     def run(**values: Any) -> None:
         with one_line_errors("error"):
-            settings = {
-                name: group(
-                    **{
-                        f.name: values[f.name]
-                        for f in fields(group)
-                        if f.name not in hidden
-                    }
-                )
-                for name, group in every.items()
-            }
-            command(
-                **{name: value for name, value in values.items() if name in own_names},
-                **settings,
-            )
+            settings = {name: values[name] for name in names}
+            for name, group in every.items():
+                known = {field.name for field in fields(group)} - defaults
+                settings[name] = group(**{key: values[key] for key in known})
+            command(**settings)
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {
-        parameter.name: parameter.annotation for parameter in parameters
-    }
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
     return run
 
 
 def _flags_of(
-    group: Any, panel: str | None
+    group: Any, panel: str | None, hidden: bool
 ) -> Iterator[tuple[Field[Any], inspect.Parameter]]:
     """The dataclass' own fields, which a subclass shares with it, each with its flag; as in its constructor."""
     hints = get_type_hints(group)
-    owners = {
-        name: owner
+    panels = {
+        name: vars(owner).get("panel", panel)
         for owner in reversed(group.__mro__)
         for name in inspect.get_annotations(owner)
     }
     for field in sorted(fields(group), key=lambda field: bool(field.kw_only)):
-        # A flag that is off by default needs no --no-... beside it.
-        names = [f"--{field.name.replace('_', '-')}"] if field.default is False else []
-        line, own = field.metadata["help"], vars(owners[field.name]).get("panel", panel)
-        hint: Any = Annotated[
-            hints[field.name],
-            typer.Option(*names, help=str(line), rich_help_panel=own, hidden=line.rare),
-        ]
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        yield (
-            field,
-            inspect.Parameter(
-                field.name, keyword, default=field.default, annotation=hint
-            ),
-        )
+        name, line = field.name, field.metadata["help"]
+        how = panels[name], line.rare or hidden
+        yield field, _flag(name, hints[name], field.default, str(line), *how)
 
 
-def list_flags(group: Any) -> dict[str, list[str]]:
-    """Of each command of a click group, but those that read all words themselves, the flags that take several values."""
-    return {
-        name: [
-            flag
-            for parameter in command.params
-            if getattr(parameter, "multiple", False)
-            for flag in parameter.opts
-        ]
-        for name, command in group.commands.items()
-        if not command.context_settings.get("allow_extra_args")
-    }
+def _flag(
+    name: str,
+    hint: Any,
+    default: Any,
+    line: str,
+    panel: str | None = None,
+    hidden: bool = False,
+) -> inspect.Parameter:
+    # A flag that is off by default needs no --no-... beside it.
+    names = [f"--{name.replace('_', '-')}"] if default is False else []
+    option = typer.Option(*names, help=line, rich_help_panel=panel, hidden=hidden)
+    hint = Annotated[hint, option]
+    return inspect.Parameter(name, _KEYWORD, default=default, annotation=hint)
 
 
-def expand_flags(
-    argv: Sequence[str], variadic: Mapping[str, Collection[str]]
-) -> list[str]:
+def expand_flags(words: Sequence[str], group: Any) -> list[str]:
     """The command line with `--model A B` written as `--model A --model B`, which is what click takes.
 
-    `variadic` holds of each command the flags that take several values. A flag may have underscores, as in a recipe.
-
-    >>> expand_flags(["run", "--tasks", "dat", "sat", "--num_usable", "1"], {"run": ("--tasks",)})
-    ['run', '--tasks', 'dat', '--tasks', 'sat', '--num-usable', '1']
+    `group` holds the commands; one that reads all words itself gets them as they are. A flag may have underscores, as
+    in a recipe.
     """
-    if not argv or argv[0] not in variadic:
-        return list(argv)
-    several = variadic[argv[0]]
-    words: list[str] = []
+    command = group.commands.get(words[0]) if words else None
+    if command is None or command.context_settings.get("allow_extra_args"):
+        return list(words)
+    several = {
+        flag
+        for parameter in command.params
+        if getattr(parameter, "multiple", False)
+        for flag in parameter.opts
+    }
+    expanded: list[str] = []
     flag = None
-    for word in argv:
+    for word in words:
         if word.startswith("--") or word == "-h":
             name, sign, value = word.partition("=")
             word = name.replace("_", "-") + sign + value
             flag = word if word in several else None
-        elif flag and words[-1] != flag:
-            words.append(flag)
-        words.append(word)
-    return words
+        elif flag and expanded[-1] != flag:
+            expanded.append(flag)
+        expanded.append(word)
+    return expanded

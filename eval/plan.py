@@ -1,23 +1,17 @@
-"""What `--dry-run` says: what is asked of models and judges, what that costs, and what is missing. Nothing is written."""
+"""What `--dry-run` says: what is asked of models and judges, and what that costs. Nothing is written."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cache
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from sozo.data.errors import UserError
-from sozo.data.parts import is_there, parts_of
-from sozo.eval.answered import by_judges, read_answers
-from sozo.eval.draw import SamplingOptions, asked_item
-from sozo.models.generators import ModelWriter, Writer
-from sozo.models.needs import not_here
+from sozo.data.parts import is_there
+from sozo.eval.draw import Evaluation, asked_item
+from sozo.eval.run import by_judges, read_answers
+from sozo.models.generators import ModelWriter
 from sozo.scoring.endpoint.bill import Price
-from sozo.scoring.endpoint.client import Endpoint
-from sozo.scoring.judges.endpoint import endpoint_judge
 from sozo.scoring.judges.ledger import latest, read_judgements
 from sozo.tasks.judged import LEDGER, JudgedTask
-from sozo.tasks.task import Task
+from sozo.tasks.task import Item, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,127 +20,86 @@ class Asked:
 
     who: str
     model: str
-    backend: str
     prompts: Sequence[str]
     longest: int  # most tokens of a prompt beside this text
     most: int  # tokens of a reply
     price: Price | None
-    expected: int  # of the prompts, if every answer is usable
+    usable: int  # of the prompts, if every answer is usable
 
-    def expecting(self, tokens: int) -> "Asked":
-        """The same if every answer is usable and has so many tokens."""
-        most = tokens if self.who == "model" else self.most
-        longest = min(self.longest, tokens)
-        prompts = self.prompts[: self.expected]
-        return replace(self, prompts=prompts, most=most, longest=longest)
+    def tokens(self, expected: int | None = None) -> tuple[int, int]:
+        """In and out, a token a character: at most, or if every answer is usable and has so many tokens."""
+        prompts, longest, most = self.prompts, self.longest, self.most
+        if expected is not None:
+            prompts, longest = prompts[: self.usable], min(longest, expected)
+            most = expected if self.who == "model" else most
+        return sum(map(len, prompts)) + len(prompts) * longest, len(prompts) * most
 
-    @property
-    def tokens(self) -> tuple[int, int]:
-        """In and out, at most."""
-        count, _ = _counter(self.model)
-        asked = len(self.prompts)
-        read = sum(map(count, self.prompts)) + asked * self.longest
-        return read, asked * self.most
-
-    @property
-    def cost(self) -> float | None:
-        """Dollars at most; None without a price."""
-        return self.price.cost(*self.tokens) if self.price else None
+    def cost(self, expected: int | None = None) -> float:
+        """Dollars for these tokens; 0 without a price."""
+        return self.price.cost(*self.tokens(expected)) or 0.0 if self.price else 0.0
 
     def line(self) -> str:
         """For people."""
-        _, how = _counter(self.model)
-        asked = len(self.prompts)
-        tokens = "{:,} tokens in and {:,} out".format(*self.tokens)
-        line = f"{self.who} {self.model}: at most {asked:,} requests, {tokens} ({how})"
-        if self.cost is not None:
-            line += f", {self.cost:,.2f} dollars"
-        return line
-
-
-@cache
-def _counter(model: str) -> tuple[Callable[[str], int], str]:
-    """What counts a text's tokens, and how."""
-    try:
-        from transformers import AutoTokenizer
-
-        tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True)
-    except Exception:  # whatever its reason, it is not here
-        return len, "a token a character"
-    return lambda text: len(tokenizer.tokenize(text)), "by its tokenizer"
+        tokens = "{:,} tokens in and {:,} out (a token a character)".format(
+            *self.tokens()
+        )
+        cost = f", {self.cost():,.2f} dollars" if self.price else ""
+        requests = f"at most {len(self.prompts):,} requests"
+        return f"{self.who} {self.model}: {requests}, {tokens}{cost}"
 
 
 def plan(
-    runs: Sequence[tuple[str, Task, Writer | Path, Path]],
-    sampling: SamplingOptions,
-    price: Price | None,
-    expected: int | None = None,
-) -> tuple[list[str], list[str]]:
-    """A line for each of whom runs ask, and one for all that is missing.
+    runs: Sequence[Evaluation], price: Price | None, expected: int | None = None
+) -> Iterator[str]:
+    """A line for each of whom runs ask, and what all of it costs.
 
-    A run is its name, its task, who answers or where the answers are, and its folder. `price` is of models' tokens,
-    `expected` how many an answer is expected to have.
+    `price` is of the models' tokens, `expected` how many an answer is expected to have.
     """
-    lines, lacking, settings = list[str](), list[str](), list[Any]()
-    local = dict[str, str]()
-    every = list[Asked]()
-    for name, task, by, folder in runs:
-        settings += [asdict(task.settings), dict(getattr(by, "record", {}))]
-        try:
-            for asked in _asked(task, by, folder, sampling, price):
-                if asked.backend in ("transformers", "vllm"):
-                    local[asked.model] = asked.backend
-                lines.append(f"{name}: {asked.line()}")
-                every.append(asked)
-                if asked.backend == "openai":
-                    _look_for_key(asked, task, by)
-        except UserError as error:
-            lacking.append(str(error))
-    priced = [asked for asked in every if asked.price]
+    priced = list[Asked]()
+    for run in runs:
+        for asked in _of_run(run, price):
+            yield f"{run.name}: {asked.line()}"
+            priced += [asked] if asked.price else []
     if len(priced) > 1:
-        total = sum(asked.cost or 0.0 for asked in priced)
-        lines.append(f"in all at most {total:,.2f} dollars")
+        total = sum(asked.cost() for asked in priced)
+        yield f"in all at most {total:,.2f} dollars"
     if priced and expected is not None:
-        total = sum(asked.expecting(expected).cost or 0.0 for asked in priced)
+        total = sum(asked.cost(expected) for asked in priced)
         how = f"all answers usable, each of {expected:,} tokens"
-        lines.append(f"expected ({how}): {total:,.2f} dollars")
-    lacking += not_here(settings, set(local), local.values())
-    return lines, list(dict.fromkeys(lacking))
+        yield f"expected ({how}): {total:,.2f} dollars"
 
 
-def _asked(
-    task: Task,
-    by: Writer | Path,
-    folder: Path,
-    sampling: SamplingOptions,
-    price: Price | None,
-) -> Iterator[Asked]:
-    """The model, if one answers, and the judge, if there is one, about what is not in the run's folder yet."""
-    items = task.items()
-    longest = 0
-    if isinstance(by, Path):
-        known = {item.id: item for item in items}
-        answers = [(known[a.item], a.text) for a in read_answers(task, by, None)]
-    else:
-        sampling = sampling.settled(task, items)
-        rows = sampling.count(items)
-        answers = [(asked_item(items, sampling, k)[1], "") for k in range(rows)]
-    if isinstance(by, ModelWriter):
-        longest = by.max_new_tokens
-        parts = parts_of(folder / "answers", rows, sampling.batch_size)
-        there = sum(part.rows for part in parts if is_there(part))
-        if (folder / "metrics.json").is_file():
+def plan_scoring(task: Task, file: Path, folder: Path) -> Iterator[str]:
+    """The same of answers that exist already, and of their folder."""
+    items = {item.id: item for item in task.items()}
+    answers = [(items[a.item], a.text) for a in read_answers(task, file, None)]
+    for asked in _judges(task, folder, answers, 0):
+        yield f"{file}: {asked.line()}"
+
+
+def _of_run(run: Evaluation, price: Price | None) -> Iterator[Asked]:
+    """The model, if it is one, and the judges, about what is not in the run's folder yet."""
+    writer, sampling, longest = run.writer, run.sampling, 0
+    rows = sampling.count(run.items)
+    items = [asked_item(run.items, sampling, k)[1] for k in range(rows)]
+    if isinstance(writer, ModelWriter):
+        longest = writer.max_new_tokens
+        there = sum(part.rows for part in run.parts if is_there(part))
+        if (run.folder / "metrics.json").is_file():
             there = rows  # enough are usable
+        times = writer.sampling.best_of or 1
         prompts = [
-            by.sampling.asked(item.prompt)
-            for item, _ in answers[there:]
-            if not item.read
-            for _ in range(by.sampling.replies)
+            item.prompt for item in items[there:] if not item.read for _ in range(times)
         ]
-        backend = str(by.record["backend"])
-        expected = max(0, (sampling.num_usable or rows) - there) * by.sampling.replies
-        own = by.model, backend, prompts, 0, longest, price, expected
-        yield Asked("model", *own)
+        usable = max(0, (sampling.num_usable or rows) - there) * times
+        yield Asked("model", writer.model, prompts, 0, longest, price, usable)
+    yield from _judges(run.task, run.folder, [(item, "") for item in items], longest)
+
+
+def _judges(
+    task: Task, folder: Path, answers: Sequence[tuple[Item, str]], longest: int
+) -> Iterator[Asked]:
+    """The judges about answers, each of `longest` tokens more, that have no verdict in the run's folder."""
     for each, place in by_judges(task, folder):
         if not (isinstance(each, JudgedTask) and (settings := each.judge_settings)):
             continue
@@ -161,15 +114,5 @@ def _asked(
         ][len(judged) :]
         if (place / "metrics.json").is_file() and not each.again:
             prompts = []  # what is left is not for a judge
-        limit, price = settings.judge_max_tokens, settings.price()
-        backend = settings.judge_backend
-        own = judge, backend, prompts, longest, limit, price, len(prompts)
-        yield Asked("judge", *own)
-
-
-def _look_for_key(asked: Asked, task: Any, by: Any) -> None:
-    """UserError where the key of whom is asked is not in the environment; nobody is asked."""
-    if asked.who == "judge":
-        endpoint_judge(replace(task.judge_settings, judge_model=asked.model))
-    else:
-        Endpoint(by.model, by.base_url, profile=by.profile)
+        how = longest, settings.judge_max_tokens, settings.price(), len(prompts)
+        yield Asked("judge", judge, prompts, *how)

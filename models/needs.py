@@ -62,9 +62,8 @@ def not_here(
             make_encoder(name, endpoint=endpoint)  # which looks for the key
         except UserError as error:
             yield str(error)
-    for name in sorted(
-        (hub | models) - {"None"}
-    ):  # where a name is missing, another check says so
+    # Where a name is missing, another check says so
+    for name in sorted((hub | models) - {"None"}):
         if not is_here(name):
             yield (
                 f"{name}: neither in a folder nor in the hub's cache, and the hub has not answered with it; "
@@ -95,10 +94,8 @@ def is_here(name: str) -> bool:
 
     try:
         cached = try_to_load_from_cache(name, "config.json")
-        return isinstance(cached, str) or bool(
-            HfApi().model_info(name, timeout=5)
-        )  # seconds
-    except (
-        Exception
-    ):  # no such id, no network, no access, told to stay offline: it cannot be had
+        # Seconds
+        return isinstance(cached, str) or bool(HfApi().model_info(name, timeout=5))
+    # No such id, no network, no access, told to stay offline: it cannot be had
+    except Exception:
         return False

@@ -15,10 +15,9 @@ from sozo.scoring.languages import read_nouns
 from sozo.scoring.parse import NUM_WORDS, write_list
 from sozo.tasks.task import Task
 
-_AT_ONCE, _IN_VAIN = (
-    64,
-    16,
-)  # lists drawn anew at least, and how often without one that can be scored
+# Lists drawn anew at least, and how often without one that can be scored
+_AT_ONCE = 64
+_IN_VAIN = 16
 Accepts = Callable[[Sequence[str]], Sequence[bool]]
 
 
@@ -49,11 +48,9 @@ class RandomNouns:
             raise UserError(
                 f"the random baseline needs {NUM_WORDS} distinct nouns at least, each given once"
             )
-        self.name, self._nouns, self._accepts = (
-            name,
-            np.array(nouns, dtype=object),
-            accepts,
-        )
+        self.name = name
+        self._nouns = np.array(nouns, dtype=object)
+        self._accepts = accepts
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
         """A list of ten nouns for each of `prompts`, whatever they say."""
@@ -114,12 +111,10 @@ class FrontierNouns:
         name: str,
         dealt: bool = False,
     ) -> None:
-        self.name, self.frontier, self._strength, self._word_strength = (
-            name,
-            frontier,
-            strength,
-            word_strength,
-        )
+        self.name = name
+        self.frontier = frontier
+        self._strength = strength
+        self._word_strength = word_strength
         self._dealt = dealt
 
     @cached_property

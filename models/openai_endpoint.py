@@ -94,15 +94,13 @@ class OpenAIGenerator:
         self.temperature = None if temperature == NONE else float(temperature)
         self._writer, self._keep = writer, keep
         self._kept: Path | None = None  # the file of the latest batch
-        self._blame, self._proven = (
-            Blame(),
-            keep is not None and any(keep.glob("part-*")),
-        )  # by an earlier run
+        self._blame = Blame()
+        # By an earlier run
+        self._proven = keep is not None and any(keep.glob("part-*"))
         self._form, self._request = self._accepted_form()
         self._server = profile.server_at(self._endpoint.url)
-        self._models = tuple(
-            self._endpoint.models
-        )  # what the first reply said that it came from
+        # What the first reply said that it came from
+        self._models = tuple(self._endpoint.models)
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
         """One answer for each of `prompts`, as many at once as `concurrency` says."""

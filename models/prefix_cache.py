@@ -31,10 +31,8 @@ class Prefixes:
         sizes = [cache.get_seq_length() for cache in filled]
         by_layer = list(zip(*(cache.layers for cache in filled), strict=True))
         device = by_layer[0][0].keys.device
-        self.lengths, columns = (
-            torch.tensor(sizes, device=device),
-            torch.arange(max(sizes), device=device),
-        )
+        self.lengths = torch.tensor(sizes, device=device)
+        columns = torch.arange(max(sizes), device=device)
         uneven = min(sizes) < max(sizes)
         self.padding = (
             (columns >= self.lengths[:, None])[:, None, None] if uneven else None
@@ -75,9 +73,8 @@ class SharedPrefixCache(Cache):
         # What the host must know of `lengths` in each step, so that no step waits for the device.
         self.longest, self._even = 0, True
         self.hidden: Tensor | None = None
-        self.slots = (
-            self.lengths
-        )  # of the live ones their numbers, from `begin_step` on
+        # Of the live ones their numbers, from `begin_step` on
+        self.slots = self.lengths
         self.prefixes, self._most, self._stem = prefixes, most, self
         self._seat()
 
@@ -86,9 +83,8 @@ class SharedPrefixCache(Cache):
         child = SharedPrefixCache(self.prefixes, self.prompts[parents], self._most)
         child._stem = self
         child._reserve(self.used)
-        child.longest = (
-            self.longest
-        )  # before a cache is branched from, its slots are equally long
+        # Before a cache is branched from, its slots are equally long
+        child.longest = self.longest
         child._copy(self, torch.arange(len(parents), device=parents.device), parents)
         return child
 
@@ -124,10 +120,8 @@ class SharedPrefixCache(Cache):
     ) -> None:
         if not len(slots):
             return  # not even an empty copy: each would be two launches a layer
-        self.lengths[slots], self.prompts[slots] = (
-            source.lengths[parents],
-            source.prompts[parents],
-        )
+        self.lengths[slots] = source.lengths[parents]
+        self.prompts[slots] = source.prompts[parents]
         used = source.used
         for layer, other in zip(self.layers, source.layers, strict=True):
             layer.keys[slots, :, :used] = other.keys[parents, :, :used]
@@ -159,10 +153,8 @@ class SharedPrefixCache(Cache):
                 0, self.prompts, torch.ones_like(self.prompts)
             )
             row, width = self.prompts.argsort(stable=True), int(taken.max())
-            prompts, slots = (
-                self.prompts[row],
-                torch.arange(len(row), device=row.device),
-            )
+            prompts = self.prompts[row]
+            slots = torch.arange(len(row), device=row.device)
             self.seats = torch.empty_like(row)
             self.seats[row] = (
                 prompts * width + slots - (taken.cumsum(0) - taken)[prompts]
@@ -186,18 +178,15 @@ class SharedPrefixCache(Cache):
                     0,
                     self.room - layer.keys.shape[2],
                 )  # what is not written is zero: 0 times NaN is no 0
-                layer.keys, layer.values = (
-                    pad(layer.keys, more),
-                    pad(layer.values, more),
-                )
+                layer.keys = pad(layer.keys, more)
+                layer.values = pad(layer.values, more)
 
     def begin_step(self) -> None:
         """Make room for one more token of every slot and note which of the tokens stored are whose."""
         self._reserve(self.longest + 1)
         self.slots = torch.arange(len(self.lengths), device=self.lengths.device)
-        self.hidden = (
-            None  # Where all are equally long, nothing is hidden from anybody.
-        )
+        # Where all are equally long, nothing is hidden from anybody.
+        self.hidden = None
         if not self._even:
             columns = torch.arange(self.used, device=self.lengths.device)
             self.hidden = (columns > self.lengths[:, None])[:, None, None]
@@ -263,9 +252,8 @@ class _Layer(DynamicLayer):
         to_prefix = self._by_prompt(query) @ self.prefix_keys.transpose(2, 3)
         if self.cache.prefixes.padding is not None:
             to_prefix.masked_fill_(self.cache.prefixes.padding, -torch.inf)
-        to_own = (keys @ query.transpose(2, 3)).transpose(
-            2, 3
-        )  # twice as fast as query @ keys on a CPU
+        # Twice as fast as query @ keys on a CPU
+        to_own = (keys @ query.transpose(2, 3)).transpose(2, 3)
         if self.cache.hidden is not None:
             to_own = to_own.masked_fill(self.cache.hidden, -torch.inf)
         logits = torch.cat([self._by_slot(to_prefix, group), to_own], dim=-1)

@@ -46,13 +46,11 @@ def quiet_libraries(*, use_cpu: bool) -> None:
         "ignore", message=".*gradient_checkpointing", category=FutureWarning
     )
     if use_cpu:
-        os.environ.setdefault(
-            "DS_ACCELERATOR", "cpu"
-        )  # else DeepSpeed warns that it found no GPU
+        # Else DeepSpeed warns that it found no GPU
+        os.environ.setdefault("DS_ACCELERATOR", "cpu")
     if not sys.stderr.isatty():
-        os.environ.setdefault(
-            "TQDM_DISABLE", "1"
-        )  # which TRL asks before it shows a bar of its own
+        # Which TRL asks before it shows a bar of its own
+        os.environ.setdefault("TQDM_DISABLE", "1")
         from datasets import disable_progress_bars
         from transformers.utils import logging
 

@@ -1,7 +1,7 @@
-"""How answers are drawn, by name: `temperature=1.3,min_p=0.1`, `best-of=4`, `verbalized=5`. Each makes a row of its own.
+"""How answers are drawn, by name: `temperature=1.3,min_p=0.1`, `best-of=4`. Each makes a row of its own.
 
-A model is trained, or only hotter: the untrained one at other temperatures, truncated, chosen among several answers or
-asked for several at once, is what it has to be compared with (docs/measure.md).
+A model is trained, or only hotter: the untrained one at other temperatures, truncated, or chosen among
+several answers, is what it has to be compared with (docs/measure.md).
 """
 
 from dataclasses import asdict
@@ -14,7 +14,6 @@ from sozo.data.errors import UserError
 from sozo.data.foreign import brief
 from sozo.data.settings import from_validation
 from sozo.data.study_folder import without_seed
-from sozo.models import verbalized
 
 _Share = Annotated[float, Field(gt=0, le=1)]
 _Several = Annotated[int, Field(ge=2, le=100)]
@@ -27,7 +26,7 @@ class Sampling:
     """How a model draws its answers; None is as the task says (temperature), or not at all (the others).
 
     `top_k`, `top_p` and `min_p` truncate, in this order, at the temperature. Of `best_of` answers to one prompt the one
-    with the best score is kept. `verbalized` answers are asked for in one reply, of which one is drawn.
+    with the best score is kept.
 
     >>> Sampling.parse("min_p=.10,temperature=1.30").text
     'temperature=1.3,min_p=0.1'
@@ -38,7 +37,6 @@ class Sampling:
     top_p: _Share | None = None
     min_p: _Share | None = None
     best_of: _Several | None = None
-    verbalized: _Several | None = None
 
     @classmethod
     def parse(cls, text: str | None) -> Self:
@@ -73,15 +71,6 @@ class Sampling:
     def replies(self) -> int:
         """How many are asked for to get one answer."""
         return self.best_of or 1
-
-    @property
-    def in_one_reply(self) -> int:
-        """How many answers a reply holds: it may have as many times the tokens of one."""
-        return self.verbalized or 1
-
-    def asked(self, prompt: str) -> str:
-        """What is asked for a prompt."""
-        return verbalized.asked(prompt, self.verbalized) if self.verbalized else prompt
 
     def named(self, model: str) -> str:
         """A row's name: the model's, how it draws, and last the seed of its training.

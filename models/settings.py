@@ -1,7 +1,7 @@
 """Who writes: what a user asked, and what that comes to (`decide`), after all checks that need no model."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib.util import find_spec
 from typing import Any
 
@@ -34,6 +34,13 @@ RANDOM, FRONTIER = OF_NOUNS = (
 )  # no language models: they draw lists of nouns
 OF_FORM = ("system_prompt", "chat_template_kwargs")
 _LOCAL = ("transformers", "vllm")
+_WRITERS: dict[str, type[Writer]] = {
+    "transformers": LocalWriter,
+    "vllm": VllmWriter,
+    "openai": EndpointWriter,
+    RANDOM: NounWriter,
+    FRONTIER: FrontierWriter,
+}
 _OF_FRONTIER = ("strength", "word_strength", "frontier_encoder", "dealt")
 
 
@@ -69,7 +76,7 @@ class GeneratorSettings(Spending):
     sampling: str | None = setting(
         None,
         lambda: (
-            "How answers are drawn: temperature=1.3, top_k=20, top_p=0.9, min_p=0.1, best-of=4, verbalized=5, or some "
+            "How answers are drawn: temperature=1.3, top_k=20, top_p=0.9, min_p=0.1, best-of=4, or some "
             f"joined by commas; each is a row (default: temperature {_of_tasks('temperature')}; nothing truncated)."
         ),
     )
@@ -141,80 +148,55 @@ class GeneratorSettings(Spending):
 def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
     """Who answers the task, after all checks that need no model; a task has a length limit and a temperature."""
     sampling = Sampling.parse(asked.sampling)
-    temperature = sampling.temperature or task.temperature
     if asked.base_url:
         check_address(asked.base_url, "base_url")
     profile = read_profile(asked.endpoint)
     base_url = asked.base_url or profile.base_url
-    server = profile.server_at(public_url(base_url)) if base_url else None
     backend = _backend(asked, base_url)
     _check_fit(asked, backend)
     _check_sampling(sampling, backend, profile, task)
-    if local := backend in _LOCAL:
-        check_model(asked.model)
-    system, arguments = settled_form(
-        asked.system_prompt,
-        asked.chat_template_kwargs,
-        asked.model if local else None,
-    )
+    local = asked.model if backend in _LOCAL else None
+    if local is not None:
+        check_model(local)
+    form = asked.system_prompt, asked.chat_template_kwargs
+    system, arguments = settled_form(*form, local)
     template = None
     if arguments is not None:
         template = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
-    source = asked.source or sampling.named(asked.model)
-    limit = asked.max_new_tokens or task.max_new_tokens
-    limit *= sampling.in_one_reply
+    brought = joined(GENERATORS).get(backend)
+    resolved: dict[str, Any] = {
+        "temperature": sampling.temperature or task.temperature,
+        "max_new_tokens": asked.max_new_tokens or task.max_new_tokens,
+        "source": asked.source or sampling.named(asked.model),
+    }
     record = deciding(asked) | {
+        **resolved,
         "backend": backend,
-        "base_url": server,
+        "base_url": profile.server_at(public_url(base_url)) if base_url else None,
         "sampling": sampling.text or None,
-        "temperature": temperature,
-        "max_new_tokens": limit,
         "system_prompt": system,
-        "source": source,
         "endpoint": profile.deciding() or None,
         "chat_template_kwargs": template,
     }
-    unused = [name for name in ("sampling", *OF_FORM, "dealt") if record[name] is None]
+    unused = {name for name in ("sampling", *OF_FORM, "dealt") if record[name] is None}
     if backend != FRONTIER:  # nothing of a language model's record
-        unused += _OF_FRONTIER
-    brought = joined(GENERATORS).get(backend)
+        unused.update(_OF_FRONTIER)
     if brought and sampling.temperature is None:  # it may take another, or have none
-        unused.append("temperature")
-    who: dict[str, Any] = {
-        "model": asked.model,
-        "model_revision": asked.model_revision,
-        "source": source,
-        "record": {name: value for name, value in record.items() if name not in unused},
+        unused.add("temperature")
+    known = {field.name: getattr(asked, field.name) for field in fields(asked)}
+    known |= resolved | {
+        "record": {name: record[name] for name in record if name not in unused},
         "sampling": sampling,
-    }
-    if backend == RANDOM:
-        return NounWriter(nouns=asked.nouns, **who)
-    if asked.strength is not None:
-        return FrontierWriter(
-            nouns=asked.nouns,
-            strength=asked.strength,
-            word_strength=asked.word_strength,
-            frontier_encoder=asked.frontier_encoder,
-            dealt=bool(asked.dealt),
-            **who,
-        )
-    who |= {
-        "temperature": temperature,
-        "max_new_tokens": limit,
         "form": read_form(system, template),
+        "profile": profile,
+        "base_url": base_url,
+        "concurrency": profile.concurrency or asked.concurrency,
+        "price": asked.price(),
+        "dealt": bool(asked.dealt),
+        "generator": brought and brought.value,
     }
-    if backend == "openai":
-        return EndpointWriter(
-            profile=profile,
-            base_url=base_url,
-            concurrency=profile.concurrency or asked.concurrency,
-            price=asked.price(),
-            **who,
-        )
-    if brought:
-        return JoinedWriter(generator=brought.value, **who)
-    kind = VllmWriter if backend == "vllm" else LocalWriter
-    return kind(dtype=asked.dtype, slots=asked.slots, **who)
+    kind = _WRITERS.get(backend, JoinedWriter)
+    return kind(**{field.name: known[field.name] for field in fields(kind)})
 
 
 def _backend(asked: GeneratorSettings, base_url: str | None) -> str:

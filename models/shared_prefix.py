@@ -32,12 +32,10 @@ from sozo.models.model_support import (
 from sozo.models.prefix_cache import Prefixes, SharedPrefixCache, shared_attention
 
 _BLOCK = 512
-_BROKEN = (
-    -1
-)  # the token of logits that are not finite: asking at once would wait for the device
-_trials: WeakKeyDictionary[Any, str | None] = (
-    WeakKeyDictionary()
-)  # of each model that was tried: why not
+# The token of logits that are not finite: asking at once would wait for the device
+_BROKEN = -1
+# Of each model that was tried: why not
+_trials: WeakKeyDictionary[Any, str | None] = WeakKeyDictionary()
 
 
 def why_not_sampled(model: Any, length: int) -> str | None:
@@ -340,9 +338,8 @@ def _share_beginnings(
         history[live] = places[which]
         logits = _step(answers.model, stem, step)
         ended = answers.write(logits, live, t, history[live])
-        if starts.shape[1] == len(
-            live
-        ):  # and so for good: histories that have parted never meet again
+        # And so for good: histories that have parted never meet again
+        if starts.shape[1] == len(live):
             return live, True
         live = live[~ended]
     return live[:0], False  # as long as they may be
@@ -407,9 +404,8 @@ def draw(
         mass[:, vocabulary:] = -torch.inf
         if temperature != 1.0:
             mass.div_(temperature)
-        torch.softmax(
-            mass, dim=1, out=mass
-        )  # in place: one pass with the processor's own vector exponential
+        # In place: one pass with the processor's own vector exponential
+        torch.softmax(mass, dim=1, out=mass)
         if top_k:
             _drop_below(mass, _kth_largest(mass, min(top_k, vocabulary)))
         share = top_p * mass.sum(dim=1) if top_p < 1 else None

@@ -184,10 +184,8 @@ def warm_start(
         "dataloader_pin_memory": False,
         "completion_only_loss": True,
     }
-    arguments, data = (
-        SFTConfig(output_dir=str(output_dir), **fixed, **settings),
-        Dataset.from_list(rows),
-    )
+    arguments = SFTConfig(output_dir=str(output_dir), **fixed, **settings)
+    data = Dataset.from_list(rows)
     trainer = SFTTrainer(
         model=model, args=arguments, train_dataset=data, processing_class=tokenizer
     )
@@ -228,9 +226,8 @@ def main(folder: Path, seed: int) -> None:
 
 def save(folder: Path, model: Any, tokenizer: Any) -> None:
     """Save a model and its tokenizer in `folder`, which appears only when it is complete."""
-    work = folder.with_name(
-        f"{folder.name}.{os.getpid()}"
-    )  # another process may be building it too
+    # Another process may be building it too
+    work = folder.with_name(f"{folder.name}.{os.getpid()}")
     model.save_pretrained(work)
     tokenizer.save_pretrained(work)
     try:

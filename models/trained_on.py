@@ -36,9 +36,8 @@ def trained_on(model: Path) -> list[Training]:
     if "trained_on" in config:
         return list(config["trained_on"])
     paid = of_rewards(config.get("settings", {}).get("rewards", []))
-    start = config.get("loaded", {}).get(
-        "model_sha256"
-    )  # only of a folder, which may have been trained
+    # Only of a folder, which may have been trained
+    start = config.get("loaded", {}).get("model_sha256")
     return [_training()] * bool(start or not paid) + paid
 
 
@@ -89,9 +88,10 @@ def _drawn_by(run: RunResult) -> list[Training]:
 def recorded(run: RunResult) -> list[Training]:
     """The trainings of the model that wrote a run's answers, as the run recorded them; last what they were chosen by."""
     trainings = run.loaded.get("trained_on") or []
+    # Before, they were GRPO's tasks
     if run.loaded.get("model_trained") and not (
         trainings and isinstance(trainings[0], dict)
-    ):  # before, they were GRPO's tasks
+    ):
         trainings = [
             _training(),
             *(_training("grpo", task=task) for task in trainings),

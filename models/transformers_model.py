@@ -65,11 +65,9 @@ class TransformersGenerator:
         self.name = name or str(
             getattr(model.config, "_name_or_path", "") or type(model).__name__
         )
-        self.temperature, self._max_new_tokens, self._slots = (
-            temperature,
-            max_new_tokens,
-            slots,
-        )
+        self.temperature = temperature
+        self._max_new_tokens = max_new_tokens
+        self._slots = slots
         self._truncation = truncation
         # transformers fills an unset top_k with 50.
         self._decoder = {
@@ -80,11 +78,9 @@ class TransformersGenerator:
             "max_new_tokens": max_new_tokens,
         }
         self._form = form
-        self._model, self._tokenizer, self._ends = (
-            model,
-            tokenizer,
-            end_tokens(model, tokenizer),
-        )
+        self._model = model
+        self._tokenizer = tokenizer
+        self._ends = end_tokens(model, tokenizer)
         self._window = Window(self.name, window_of(model), max_new_tokens)
 
     def answer(self, prompts: Sequence[str], seed: int, batch: int) -> list[Completion]:
@@ -101,10 +97,8 @@ class TransformersGenerator:
         uniforms = np.random.default_rng(entropy(seed, batch)).random(
             (len(prompts), self._max_new_tokens)
         )
-        ordered, first = (
-            [ids[prompts[row]] for row in rows],
-            sum(text in shared for text in prompts),
-        )
+        ordered = [ids[prompts[row]] for row in rows]
+        first = sum(text in shared for text in prompts)
         try:
             with in_eval_mode(self._model):
                 together = self._shared(ordered[:first], uniforms[rows[:first]])
@@ -189,9 +183,8 @@ class TransformersGenerator:
                             (k for k, token in enumerate(row, 1) if token in ends),
                             len(row),
                         )
-                        rows.append(
-                            row[:end]
-                        )  # what follows the first end token is padding
+                        # What follows the first end token is padding
+                        rows.append(row[:end])
         finally:
             model.generation_config = before
         return rows
@@ -223,11 +216,9 @@ class SharedPrefixRollout:
     """
 
     def __init__(self, *, temperature: float, max_new_tokens: int, seed: int) -> None:
-        self._temperature, self._max_new_tokens, self._seed = (
-            temperature,
-            max_new_tokens,
-            seed,
-        )
+        self._temperature = temperature
+        self._max_new_tokens = max_new_tokens
+        self._seed = seed
         self._at = (-1, 0)  # optimizer step, and the number of the call in it
 
     def __call__(self, prompts: list[Any], trainer: Any) -> dict[str, Any]:
@@ -349,12 +340,10 @@ class LocalWriter(ModelWriter):
             return None
         window = model_window(self.model, self.model_revision)
         limit = self.max_new_tokens
-        if limit == task.max_new_tokens * self.sampling.in_one_reply:
+        if limit == task.max_new_tokens:
             limit = 1
         tokenizer = load_tokenizer(self.model, self.model_revision)
-        prompts = (
-            self.sampling.asked(item.prompt) for item in task.items() if not item.read
-        )
+        prompts = (item.prompt for item in task.items() if not item.read)
         longest = longest_prompt(tokenizer, prompts, self.form)
         refuse_beyond(self.source, window, longest, limit)
         needed = longest + self.max_new_tokens

@@ -103,9 +103,8 @@ class VllmEngine:
                 "seed": seed,
                 **lora,
             }
-            with (
-                _own_gpu()
-            ):  # of its generation config vLLM then takes the end tokens only
+            # Of its generation config vLLM then takes the end tokens only
+            with _own_gpu():
                 return vllm.LLM(
                     model,
                     enable_prefix_caching=True,

@@ -24,10 +24,9 @@ from sozo.data.record import provenance, room, whole_folder, write_json
 from sozo.models.weights import check_model, load_model, pinned
 from sozo.scoring.parse import NUM_WORDS, write_list
 
-_PROBES, _PROBE_TOKENS = (
-    4,
-    128,
-)  # rows whose logits are compared, and the tokens of each
+# Rows whose logits are compared, and the tokens of each
+_PROBES = 4
+_PROBE_TOKENS = 128
 _ODD = ("continuing_subword_prefix", "end_of_word_suffix", "dropout")
 _ORIGIN = "cut_from"  # in a cut model's config, so that every model trained from it has it too
 
@@ -75,10 +74,8 @@ def _cut_into(
     }
     small, old = _cut(whole, kept.union(*ids))
     new = {token: number for number, token in enumerate(old)}
-    before, origin = (
-        _logits(model, old),
-        {"model": name, "embedding_sha256": _digest(embedding)},
-    )
+    before = _logits(model, old)
+    origin = {"model": name, "embedding_sha256": _digest(embedding)}
     embedding.data[: len(old)] = embedding.data[old]
     model.resize_token_embeddings(len(old))
     for config, key, named in _settings(model):

@@ -1,6 +1,5 @@
 """A model by its name: a folder, a folder with a LoRA adapter, a hub id, or `tiny` for the embedded model."""
 
-import hashlib
 import math
 import shutil
 import sys
@@ -34,25 +33,6 @@ def is_model(folder: Path) -> bool:
     return any((folder / name).is_file() for name in (WHOLE_FILE, ADAPTER_FILE))
 
 
-def tensors_of(folder: Path) -> frozenset[tuple[str, str, tuple[int, ...], str]]:
-    """Name, type, shape and SHA-256 of every tensor in the folder, however they are spread over its safetensors."""
-    import torch
-    from safetensors import safe_open
-
-    tensors = set()
-    for path in folder.glob("*.safetensors"):
-        with safe_open(path, framework="pt") as file:
-            for name in file.keys():  # noqa: SIM118 (it cannot be iterated)
-                tensor = file.get_tensor(name)
-                content = hashlib.sha256(
-                    tensor.contiguous().flatten().view(torch.uint8).numpy()
-                )
-                tensors.add(
-                    (name, str(tensor.dtype), tuple(tensor.shape), content.hexdigest())
-                )
-    return frozenset(tensors)
-
-
 def check_model(name: str) -> None:
     """Refuse a folder that does not exist, holds no model or a damaged checkpoint; a hub id is not looked up."""
     folder = Path(name)
@@ -73,9 +53,8 @@ def check_model(name: str) -> None:
         raise UserError(
             f"{name}: holds no model (neither {WHOLE_FILE} nor {ADAPTER_FILE}); give a model's folder"
         )
-    if (
-        folder.exists() or name.count("/") > 1 or name.startswith((".", "/", "~"))
-    ):  # a hub id has one slash at most
+    # A hub id has one slash at most
+    if folder.exists() or name.count("/") > 1 or name.startswith((".", "/", "~")):
         raise UserError(
             f"{name}: no such folder; give a model's folder, a hub id, or {TINY}"
         )
@@ -150,9 +129,8 @@ def _load(kind: Any, name: str, **options: Any) -> Any:
         return kind.from_pretrained(name, **options)
     except UserError:
         raise
-    except (
-        Exception
-    ) as error:  # whatever a folder or the hub holds, the user needs one line
+    # Whatever a folder or the hub holds, the user needs one line
+    except Exception as error:
         raise cannot_load(name, error) from error
 
 
@@ -173,9 +151,8 @@ def load_model(
         adapted = load_adapter(path, dtype=dtype)
         if merged:
             refuse_rounding(path, adapted)
-        mergeable = not getattr(
-            adapted.peft_config["default"], "lora_bias", False
-        )  # for which the base may have no place
+        # For which the base may have no place
+        mergeable = not getattr(adapted.peft_config["default"], "lora_bias", False)
         merges = merged or (mergeable and adapted.dtype.itemsize >= 4)
         try:
             model = adapted.merge_and_unload() if merges else adapted.get_base_model()
@@ -416,9 +393,8 @@ def _refuse_beyond(name: str, revision: str | None, tokenizer: Any) -> None:
         )
     rendered = ""
     own = {tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id}
-    with suppress(
-        Exception
-    ):  # a template may refuse such a conversation, or there is none
+    # A template may refuse such a conversation, or there is none
+    with suppress(Exception):
         rendered = tokenizer.apply_chat_template(
             [{"role": "user", "content": ""}], tokenize=False
         )

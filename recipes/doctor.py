@@ -90,10 +90,8 @@ def main() -> int:
     )
     parser.parse_args()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    extras, needed = (
-        project["optional-dependencies"],
-        re.sub(r"[^\d.]", "", project["requires-python"]),
-    )
+    extras = project["optional-dependencies"]
+    needed = re.sub(r"[^\d.]", "", project["requires-python"])
     old = sys.version_info < tuple(map(int, needed.split(".")))
     base = [f"Python {needed}"] * old + missing([*project["dependencies"], "sozo"])
     rows: list[tuple[str, str, list[str], str, str | None]] = [

@@ -205,10 +205,8 @@ def main() -> None:
         "--output_dir", type=Path, help="folder of the model (default: runs/MODEL/base)"
     )
     options = parser.parse_args()
-    model, output = (
-        MODELS[options.model],
-        options.output_dir or Path("runs", options.model, "base"),
-    )
+    model = MODELS[options.model]
+    output = options.output_dir or Path("runs", options.model, "base")
     require("gguf", "reading the packed weights")
     quiet_libraries(use_cpu=True)
     print(

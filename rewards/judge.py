@@ -34,12 +34,10 @@ _LEAST_JUDGED = 20
 
 # Those that this process has open: several rewards of a run may share one.
 _LEDGERS: dict[Path, Ledger] = {}
-StatusScores = tuple[
-    str, Scores | None
-]  # a judgement's status, and its scores if it has any
-_Verdicts = tuple[
-    dict[tuple[str, str], StatusScores], float
-]  # by question and answer; what all judging cost at most
+# A judgement's status, and its scores if it has any
+StatusScores = tuple[str, Scores | None]
+# By question and answer; what all judging cost at most
+_Verdicts = tuple[dict[tuple[str, str], StatusScores], float]
 
 
 class JudgeReward(Reward):
@@ -108,11 +106,9 @@ class JudgeReward(Reward):
         super().__init__("judge_reward", "judge", scale=scale)
         self.ledger = Path(ledger)
         self.settings = settings_of(JudgeSettings, settings)
-        self.price, self.criterion, self.stop_failed_share = (
-            self.settings.price(),
-            criterion,
-            stop_failed_share,
-        )
+        self.price = self.settings.price()
+        self.criterion = criterion
+        self.stop_failed_share = stop_failed_share
         self._given = judge
         self._make_judge = (
             load_dotted(make_judge, "make_judge")

@@ -51,22 +51,17 @@ class ScoredCompletion:
     text: str  # what was written
     score: float | None  # what it is worth by the reward's measure; None when unusable
     reason: str | None  # why it is unusable; None when usable
-    reward: (
-        float | None
-    )  # what is paid; None is TRL's word for a completion that gets no number from this reward
+    # What is paid; None is TRL's word for a completion that gets no number from this reward
+    reward: float | None
     duplicate: bool = False  # whether this run has seen it before, if that is penalised
-    facts: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # what else a reader wants to know
-    group: str = field(
-        default="", compare=False
-    )  # digest of what was asked: one prompt is one group
-    key: bytes | None = field(
-        default=None, compare=False
-    )  # tells it from others; None for what is no duplicate ever
-    parts: Sequence[Part] = field(
-        default=(), compare=False
-    )  # in the order of the text; none where `in_parts` is False
+    # What else a reader wants to know
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    # Digest of what was asked: one prompt is one group
+    group: str = field(default="", compare=False)
+    # Tells it from others; None for what is no duplicate ever
+    key: bytes | None = field(default=None, compare=False)
+    # In the order of the text; none where `in_parts` is False
+    parts: Sequence[Part] = field(default=(), compare=False)
 
 
 class Reward:
@@ -86,17 +81,14 @@ class Reward:
     [0.5, 1.5]
     """
 
-    console: Sequence[
-        tuple[str, str, str]
-    ] = ()  # name, metric and format of what a line per logging step shows
-    free: frozenset[str] = (
-        frozenset()
-    )  # names of arguments that decide no reward: a resumed run may change them
+    # Name, metric and format of what a line per logging step shows
+    console: Sequence[tuple[str, str, str]] = ()
+    # Names of arguments that decide no reward: a resumed run may change them
+    free: frozenset[str] = frozenset()
     keeps_words = False  # whether it pays for different words: `different_words` of a GRPO run then turns its weight
     in_parts = False  # whether it says what each part of a text earned, so that credit can go to each word
-    tokenizer: Any = (
-        None  # of what trains: where it is known, ids decide what is reasoning
-    )
+    # Of what trains: where it is known, ids decide what is reasoning
+    tokenizer: Any = None
     loaded = ""  # name of a cached property that every process loads for itself
     offset = 0.0  # what a usable answer is paid besides
     # Of its metrics: the share that is usable, the mean score, what stands before a reason.
@@ -128,9 +120,8 @@ class Reward:
         self.scale = scale
         self.penalise_duplicates = penalise_duplicates
         self.seen = SeenAnswers()  # of the duplicate penalty
-        self.last: list[
-            ScoredCompletion
-        ] = []  # the previous call's completions of all processes, in rank order
+        # The previous call's completions of all processes, in rank order
+        self.last: list[ScoredCompletion] = []
 
         self.mine: list[ScoredCompletion] = []  # of these, this process's
 
@@ -324,9 +315,8 @@ def _asked_and_answered(
         for name, values in kwargs.items()
         if _is_column(values, count)
     }
-    ids = columns.pop(
-        "completion_ids", None
-    )  # of lists that TRL hands over beside the dataset's columns
+    # Of lists that TRL hands over beside the dataset's columns
+    ids = columns.pop("completion_ids", None)
     columns.pop("environments", None)
     named = columns.pop("item", [""] * count)
     asked = (

@@ -13,9 +13,8 @@ from sozo.tasks.sat.score import SatScorer, SatSettings
 from sozo.tasks.sat.stories import load_stories
 from sozo.tasks.task import Answer, Item
 
-_MOST_VECTORS = (
-    1 << 14
-)  # every rewrite is new: without a limit, a long run would keep the vectors of all
+# Every rewrite is new: without a limit, a long run would keep the vectors of all
+_MOST_VECTORS = 1 << 14
 
 
 class SatReward(Reward):
@@ -67,10 +66,8 @@ class SatReward(Reward):
         super().__init__(
             "sat_reward", "sat", scale=scale, penalise_duplicates=penalise_duplicates
         )
-        self.settings, self.length = (
-            settings_of(SatSettings, settings),
-            (min_length, max_length),
-        )
+        self.settings = settings_of(SatSettings, settings)
+        self.length = (min_length, max_length)
 
     @cached_property
     def tools(self) -> tuple[SatScorer, Gate]:

@@ -70,9 +70,8 @@ def distance_to_others(unit: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """
     known = _have_vectors(unit, rows)
     vectors = unit[rows]
-    cosines = (
-        np.einsum("rkd,rd->rk", vectors, vectors.sum(axis=1)) - 1
-    )  # its own cosine is 1
+    # Its own cosine is 1
+    cosines = np.einsum("rkd,rd->rk", vectors, vectors.sum(axis=1)) - 1
     distances = np.clip(1 - cosines / np.float32(rows.shape[1] - 1), 0, 2).astype(
         np.float32
     )

@@ -15,7 +15,7 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import parse_json, quoted, strip_steering
-from sozo.data.schema import ERROR, FORM
+from sozo.data.schema import ERROR
 
 # The marks of `marks.csv`, each with the model that writes it. Reasoning may stand anywhere, and in whatever letters; an
 # opening in words only at the beginning; tags of an answer around all of it; ends and pads behind it.
@@ -74,9 +74,8 @@ _UNKNOWN = re.compile(r"<[|/]?[^\s<>]{1,40}>|\[[/|]?[A-Z_]{2,20}\]|◁[^\s▷]{1
 _TOKEN = re.compile(r"<[|｜][^\s<>|｜]{1,40}[|｜]>")
 _MANY = 3  # texts of one call
 _MOST_MARK = 43  # characters
-_UNKNOWN_END = re.compile(
-    r"(?:<[!-;=?-~]{1,40}>|\[[/|]?[A-Z_]{2,20}\])\Z"
-)  # `<犬>` is a word
+# `<犬>` is a word
+_UNKNOWN_END = re.compile(r"(?:<[!-;=?-~]{1,40}>|\[[/|]?[A-Z_]{2,20}\])\Z")
 _MOST_TOLD = 20  # unknown marks of one process
 _told: set[str] = set()
 # White space, and what begins a file or stands for no space at all; none of it is anything that somebody wrote.
@@ -259,15 +258,15 @@ def without_end_marks(text: str) -> str:
     >>> without_end_marks("傘立て<|im_end|>\\n")
     '傘立て'
     """
-    end = len(
-        text
-    )  # found before anything is cut: a copy for each of many marks would take the square of their number
+    # Found before anything is cut: a copy for each of many marks would take the square of their number
+    end = len(text)
     while True:
         while end and text[end - 1] in OUTER:
             end -= 1
+        # Nearly none, and cheaper to ask
         if text[end - 1 : end] not in _LAST_OF_MARKS or not text.endswith(
             _BEHIND, 0, end
-        ):  # nearly none, and cheaper to ask
+        ):
             return text[:end]
         end -= next(len(mark) for mark in _BEHIND if text.endswith(mark, 0, end))
 
@@ -419,7 +418,7 @@ class Ending(StrEnum):
     CUT = "cut"  # at the length limit
     REFUSED = "refusal"  # by the model
     FILTERED = "filtered"  # by the model's provider
-    FORM = "wrong_form"  # whoever asked for it found none of the form
+    FORM = "wrong_form"  # which its task says of it
     BADLY = ERROR  # an error, a call of a tool, or a word that nobody knows
 
 
@@ -430,7 +429,6 @@ _WORDS = {
     Ending.REFUSED: "refusal refused",
     Ending.FILTERED: "content_filter safety recitation blocklist prohibited_content spii sensitive filtered"
     " image_safety language",
-    Ending.FORM: FORM,
 }
 _ENDINGS = {word: ending for ending, words in _WORDS.items() for word in words.split()}
 
@@ -478,7 +476,7 @@ def answer_state(text: str, finish_reason: str | None, *, formed: bool = True) -
     if finish_reason == NOT_AT_HAND:
         return NOT_AT_HAND
     said = judged_part(text)
-    ended = end in (Ending.REFUSED, Ending.FILTERED, Ending.FORM)
+    ended = end in (Ending.REFUSED, Ending.FILTERED)
     if not (ended or says_anything(said)):
         return ERROR if finish_reason == ERROR else NO_TEXT
     if end is not Ending.WELL:

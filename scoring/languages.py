@@ -19,9 +19,8 @@ class Language:
     checkers: tuple[str, ...]  # noun checkers that know it (`make_noun_checker`)
     checker: str  # the default
     encoder: str  # likewise
-    nouns: Callable[
-        [], tuple[str, ...]
-    ]  # of random lists; encoders are centred on them
+    # Of random lists; encoders are centred on them
+    nouns: Callable[[], tuple[str, ...]]
 
 
 LANGUAGES = {

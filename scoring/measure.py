@@ -9,11 +9,10 @@ DASH = "–"
 LEVEL = 0.95  # coverage of intervals unless another level is asked for
 Z95 = 1.959963984540054  # of a normal 95% interval
 FEWEST = 3  # values: of fewer there is no interval
-MEAN, DIFFERENCE, RATIO = (
-    "mean",
-    "difference",
-    "ratio",
-)  # kinds of numbers; no difference is 0, and a ratio of 1
+# Kinds of numbers; no difference is 0, and a ratio of 1
+MEAN = "mean"
+DIFFERENCE = "difference"
+RATIO = "ratio"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +34,10 @@ class Measure:
     better: int = 1  # 1 if more is better, -1 if less is, 0 if neither
     compared: bool = True  # between models; else it is only correlated
     ratio: bool = False  # whether models are compared by the ratio model / base, shown in percent more or less
-    scale: tuple[float, float] | None = (
-        None  # the least and the most it can be; of a share 0 and 1
-    )
-    kinds: tuple[
-        str, ...
-    ] = ()  # the kinds of items (`Item.group`) that it is about; empty for all
+    # The least and the most it can be; of a share 0 and 1
+    scale: tuple[float, float] | None = None
+    # The kinds of items (`Item.group`) that it is about; empty for all
+    kinds: tuple[str, ...] = ()
 
     @property
     def task(self) -> str:
@@ -104,18 +101,15 @@ class Estimate:
     """
 
     value: float | None = None
-    low: float | None = (
-        None  # with `high` its interval, of `level`; None where there is none
-    )
+    # With `high` its interval, of `level`; None where there is none
+    low: float | None = None
     high: float | None = None
     n: int = 0  # values that it rests on: answers, items, pairs of items, or seeds
-    base_n: int | None = (
-        None  # of a difference without pairs: how many the base has; `n` are the model's
-    )
+    # Of a difference without pairs: how many the base has; `n` are the model's
+    base_n: int | None = None
     level: float = LEVEL  # how often such an interval holds the true number
-    p: float | None = (
-        None  # two-sided, that nothing differs: below 1 - level exactly where the interval says so
-    )
+    # Two-sided, that nothing differs: below 1 - level exactly where the interval says so
+    p: float | None = None
     reason: str | None = None  # why there is no number, or no interval
 
     @property

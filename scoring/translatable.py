@@ -24,8 +24,7 @@ def translatable(form: str, /, **values: Any) -> Translatable:
         name: ", ".join(value) if isinstance(value, list) else value
         for name, value in values.items()
     }
-    text = Translatable(
-        form.format(**shown) if values else form
-    )  # a title may have braces of its own
+    # A title may have braces of its own
+    text = Translatable(form.format(**shown) if values else form)
     text.form, text.values = form, values
     return text

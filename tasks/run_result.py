@@ -37,11 +37,6 @@ if TYPE_CHECKING:
     from sozo.scoring.second_encoder import SecondEncoder, SeenLists
 
 ITEMS = "items.jsonl"
-# What is said of a way to sample (`sozo.models.sampling`) that draws several answers for one.
-_SEVERAL = {
-    "best-of": "the best of {n} answers by {measure}",
-    "verbalized": "one of {n} answers in one reply",
-}
 MOST_CUT = 0.02  # a larger share of answers of a state is said beside every number
 
 
@@ -55,9 +50,8 @@ class ScoredAnswer:
     values: Mapping[str, float]
     reason: str | None
     group: str = ""  # its kind of item
-    state: str = (
-        "complete"  # what became of it (`sozo.scoring.final_text.answer_state`)
-    )
+    # What became of it (`sozo.scoring.final_text.answer_state`)
+    state: str = "complete"
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -70,32 +64,25 @@ class ScoredAnswer:
 class RunResult:
     """A finished run: its items, and its table of answers."""
 
-    kinds: ClassVar[
-        tuple[str, ...]
-    ] = ()  # what `kind` can be, where runs have several: the one that says most last
-    strata: ClassVar[bool] = (
-        False  # whether kinds of items (`Item.group`) are fixed: other items would have them too
-    )
-    same: ClassVar[tuple[str, ...]] = (
-        "items_sha256",
-    )  # settings on which the scores depend
-    papers: ClassVar[
-        tuple[str, ...]
-    ] = ()  # encoders and judges by which the papers' scores of the task are
-    wrong_form: ClassVar[
-        tuple[str, ...]
-    ] = ()  # reasons of answers that have not the form asked for
-    headline: ClassVar[Measure | None] = (
-        None  # what its task is known by, where that is not the first measure
-    )
+    # What `kind` can be, where runs have several: the one that says most last
+    kinds: ClassVar[tuple[str, ...]] = ()
+    # Whether kinds of items (`Item.group`) are fixed: other items would have them too
+    strata: ClassVar[bool] = False
+    # Settings on which the scores depend
+    same: ClassVar[tuple[str, ...]] = ("items_sha256",)
+    # Encoders and judges by which the papers' scores of the task are
+    papers: ClassVar[tuple[str, ...]] = ()
+    # Reasons of answers that have not the form asked for
+    wrong_form: ClassVar[tuple[str, ...]] = ()
+    # What its task is known by, where that is not the first measure
+    headline: ClassVar[Measure | None] = None
 
     task: str  # the task's name
     main: Measure  # its first measure
     folder: Path
     settings: dict[str, Any]  # what was asked for, from `config.json`
-    loaded: dict[
-        str, Any
-    ]  # what became known on loading (scorer, decoder), from `config.json`
+    # What became known on loading (scorer, decoder), from `config.json`
+    loaded: dict[str, Any]
     metrics: dict[str, Any]  # what came out, from `metrics.json`
     study: Path | None = None  # the folder of the study that it is of
 
@@ -185,9 +172,9 @@ class RunResult:
                 caveats.append(translatable(form, kinds=kinds))
         for way in self.settings.get("sampling", "").split(","):
             name, _, n = way.partition("=")
-            if name in _SEVERAL:
-                said = translatable(_SEVERAL[name], n=n, measure=self.known_by.name)
-                caveats.append(said)
+            if name == "best-of":
+                chosen = "the best of {n} answers by {measure}"
+                caveats.append(translatable(chosen, n=n, measure=self.known_by.name))
         if self.judged_itself:
             caveats.append(translatable("judged by the model that wrote"))
         return (*self.other_items(), *caveats)
@@ -323,9 +310,8 @@ class RunResult:
         Every item that the measure is about is there, in order. Items that are not independent are one (`Item.unit`),
         which has a mean only if each of them has a value.
         """
-        if (
-            measure not in self._by_item
-        ):  # a base's are asked for by each model that is compared with it
+        # A base's are asked for by each model that is compared with it
+        if measure not in self._by_item:
             self._by_item[measure] = self._means(measure)
         return self._by_item[measure]
 

@@ -30,9 +30,8 @@ class Item:
 
     id: str  # unique among the task's items
     prompt: str  # the user's whole turn
-    columns: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # what else scoring needs; in training, dataset columns
+    # What else scoring needs; in training, dataset columns
+    columns: Mapping[str, Any] = field(default_factory=dict)
     title: str = ""  # for readers; by default its id
     group: str = ""  # what kind of item it is
     unit: str = ""  # of items that are not independent: what is resampled and paired, with the mean over its answers
@@ -60,9 +59,8 @@ class Row:
 
     values: Mapping[str, float] = field(default_factory=dict)  # by the measures' names
     reason: str | None = None  # a named value; None where there are values
-    facts: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # what else a reader wants to know (JSON values)
+    # What else a reader wants to know (JSON values)
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,25 +69,21 @@ class Complete:
 
     folder: Path
     source: str  # who answered
-    num_usable: int | None = (
-        None  # if answers were drawn until so many were usable: the rows up to that one count
-    )
-    judging: "Judging | None" = (
-        None  # what became of the judgements, of a task that a judge scores
-    )
+    # If answers were drawn until so many were usable: the rows up to that one count
+    num_usable: int | None = None
+    # What became of the judgements, of a task that a judge scores
+    judging: "Judging | None" = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control:
     """A task that asks for understanding and not for creativity: training should not cost it. Nothing is won there."""
 
-    measure: (
-        Measure  # a share that a model with understanding has, whatever its creativity
-    )
+    # A share that a model with understanding has, whatever its creativity
+    measure: Measure
     chance: float  # the share of who guesses, or always says the same
-    errors: Measure | None = (
-        None  # a share of other answers, wrong however they are read
-    )
+    # A share of other answers, wrong however they are read
+    errors: Measure | None = None
     beside: tuple[Measure, ...] = ()  # what else of it stands on the first screen
 
     @property
@@ -140,46 +134,35 @@ class Task:
 
     name: ClassVar[str]  # on the command line, in YAML, in every file
     title: ClassVar[str] = ""  # for people
-    Settings: ClassVar[Any] = (
-        NoSettings  # dataclass of what a user can set (`sozo.data.settings.setting`)
-    )
-    measures: ClassVar[
-        tuple[Measure, ...]
-    ]  # what an answer is worth; the task is known by the first one
-    unusable_is_0: ClassVar[
-        tuple[Measure, ...]
-    ] = ()  # of the measures those by which an answer that is not usable counts 0
+    # Dataclass of what a user can set (`sozo.data.settings.setting`)
+    Settings: ClassVar[Any] = NoSettings
+    # What an answer is worth; the task is known by the first one
+    measures: ClassVar[tuple[Measure, ...]]
+    # Of the measures those by which an answer that is not usable counts 0
+    unusable_is_0: ClassVar[tuple[Measure, ...]] = ()
     max_new_tokens: ClassVar[int] = 1024  # longest answer where nobody says otherwise
     temperature: ClassVar[float] = 1.0  # of sampling, likewise
     # In which columns files of answers have them where no tool's do: a row of `answer_columns.csv`.
     answer_columns: ClassVar[Mapping[str, str]] = {}
-    batch_size: ClassVar[int] = (
-        64  # answers in a batch, and in a part of the table, where nobody says otherwise
-    )
+    # Answers in a batch, and in a part of the table, where nobody says otherwise
+    batch_size: ClassVar[int] = 64
     answers_per_item: ClassVar[int] = 1  # to each item, likewise
-    only_if_named: ClassVar[bool] = (
-        False  # `sozo run` asks it only where `--tasks` names it
-    )
-    control: ClassVar[Control | None] = (
-        None  # if a study may have the task among its `control_tasks`
-    )
-    second: ClassVar[Measure | None] = (
-        None  # what a second encoder says of pairing, in the base's sds
-    )
-    curve: ClassVar[tuple[Measure, Measure] | None] = (
-        None  # which measure a temperature trades for which, as a model's curve shows
-    )
-    rubrics: ClassVar[
-        "tuple[Rubric, ...]"
-    ] = ()  # how a judge may be asked about the answers
+    # `sozo run` asks it only where `--tasks` names it
+    only_if_named: ClassVar[bool] = False
+    # If a study may have the task among its `control_tasks`
+    control: ClassVar[Control | None] = None
+    # What a second encoder says of pairing, in the base's sds
+    second: ClassVar[Measure | None] = None
+    # Which measure a temperature trades for which, as a model's curve shows
+    curve: ClassVar[tuple[Measure, Measure] | None] = None
+    # How a judge may be asked about the answers
+    rubrics: ClassVar["tuple[Rubric, ...]"] = ()
     result_type: ClassVar[type[RunResult]] = RunResult  # reads a finished run
     view: ClassVar[View[Any]] = View()  # how results are shown
-    commands: ClassVar[
-        tuple[Callable[..., Iterable[str]], ...]
-    ] = ()  # its own: settings -> lines for people
-    judge_settings: "JudgeSettings | None" = (
-        None  # who shall judge; None if nobody judges
-    )
+    # Its own: settings -> lines for people
+    commands: ClassVar[tuple[Callable[..., Iterable[str]], ...]] = ()
+    # Who shall judge; None if nobody judges
+    judge_settings: "JudgeSettings | None" = None
     judge: "Judge | None" = None  # whoever runs the task makes it of `judge_settings`
     others: "Sequence[Task]" = ()  # it by further judges, who score the same answers
     budget: "Budget | None" = None  # of a command, for what its runs pay

@@ -22,7 +22,7 @@ from sozo.data.jsonl import read_numbered
 from sozo.data.prompts import as_completion
 from sozo.data.prompts.form import PLAIN, PromptForm
 from sozo.data.run_folder import first_difference
-from sozo.data.schema import ERROR, FORM
+from sozo.data.schema import ERROR
 from sozo.scoring.final_text import Ending
 from sozo.tasks import read_run, refuse_training
 from sozo.tasks.run_result import RunResult
@@ -246,7 +246,7 @@ def _tables(run: RunResult, usable: bool) -> Iterator[tuple[str, Any]]:
     path = run.folder
     table = run.table().combine_chunks()
     # What never came teaches nothing, and of a reply in no form there is no text.
-    no_answer = pc.is_in(table["reason"], pa.array([ERROR, FORM, Ending.FORM]))
+    no_answer = pc.is_in(table["reason"], pa.array([ERROR, Ending.FORM]))
     table = table.filter(pc.invert(no_answer))
     if unscored := pc.sum(
         pc.and_(pc.is_null(table["score"]), pc.is_null(table["reason"]))

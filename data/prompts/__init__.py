@@ -4,9 +4,7 @@ They are tables 14 to 16 of the NLP 2025 paper, whose print shows no blank lines
 the JCQ judge is also `data/judge_prompt.txt` of nlp-waseda/JCQ-judge. Two are sozo's own: `jcq_judge_guarded` fences
 the answer and has one more note, against answers that address the judge; `sat_judge` is Japanese for the prompt of
 SAT's judge, which the ACL paper (Table 22) prints in English only, with the same instruction, five grades and order.
-`verbalized_en` is like the prompt that the authors of verbalized sampling (Zhang et al., 2025) offer for copying, as
-others quote it, and `verbalized` is Japanese for it. `dat_en` is the instruction of Olson et al. (2021) in the form
-of `dat`.
+`dat_en` is the instruction of Olson et al. (2021) in the form of `dat`.
 A task that joins has its own beside its code.
 """
 

@@ -45,10 +45,10 @@ from sozo.rewards.integrations.room import (
 )
 from sozo.rewards.reward import ScoredCompletion
 
+MOST_BYTES = 64 << 20  # of a request
 MOST_COMPLETIONS = 131_072
-MOST_VALUES = (
-    16 * MOST_COMPLETIONS
-)  # of JSON, in one body: small ones take far more memory than bytes
+# Of JSON, in one body: small ones take far more memory than bytes
+MOST_VALUES = 16 * MOST_COMPLETIONS
 # At once: small bodies that are read; small ones that are scored, or wait for it; large ones from their first million
 # bytes until they are scored.
 MOST_READ, MOST_SMALL, MOST_LARGE = 256, 64, 8
@@ -144,11 +144,9 @@ class _Score:
     def __init__(
         self, integration: Integration, journal: Journal, most_bytes: int
     ) -> None:
-        self._integration, self._journal, self._most_bytes = (
-            integration,
-            journal,
-            most_bytes,
-        )
+        self._integration = integration
+        self._journal = journal
+        self._most_bytes = most_bytes
         # Of what is under way, and of what was refused or given up.
         self.counts = dict.fromkeys(("read", "scored", "sent", "refused", "slow"), 0)
         self._read, self._large = Room(MOST_READ), Room(MOST_LARGE)
@@ -211,14 +209,12 @@ class _Score:
                     try:
                         with self._counted("sent"):
                             await _deliver(reply, client, send)
-                    except (
-                        SlowClientError
-                    ):  # who is in the midst of a reply gets no other
+                    # Who is in the midst of a reply gets no other
+                    except SlowClientError:
                         raise ClientDisconnect from None
                     if not keys:
-                        with suppress(
-                            JournalError
-                        ):  # then it is repeated to whoever sends the same again
+                        # Then it is repeated to whoever sends the same again
+                        with suppress(JournalError):
                             await run_in_threadpool(self._journal.drop, name)
             finally:
                 client.cancel()
@@ -330,7 +326,6 @@ def serve(
     integration: Integration,
     host: str,
     port: int,
-    most_bytes: int,
     hosts: Iterable[str] = (),
     folder: Path | None = None,
 ) -> None:
@@ -342,7 +337,7 @@ def serve(
     with closing(Journal(folder, integration.about())) as journal:
         integration.reward.describe()
         app = application(
-            integration, most_bytes, hosts=(host, *hosts), journal=journal
+            integration, MOST_BYTES, hosts=(host, *hosts), journal=journal
         )
         # Who is one client is told by the connection, not by a header that anybody can write.
         uvicorn.run(app, host=host, port=port, proxy_headers=False)
@@ -407,9 +402,8 @@ async def _read(
 
 def _parsed(raw: bytearray) -> dict[str, Any]:
     """The object that a body is. It takes a thread, and up to a second for the largest one."""
-    marks = sum(
-        map(raw.count, (b",", b"[", b"{"))
-    )  # as a rule few enough, those in texts included
+    # As a rule few enough, those in texts included
+    marks = sum(map(raw.count, (b",", b"[", b"{")))
     if marks > MOST_VALUES and next(
         islice(_VALUE.finditer(raw), MOST_VALUES, None), None
     ):

@@ -33,9 +33,8 @@ class E5Encoder:
     def encode(self, words: Sequence[str]) -> Matrix:
         """Unit vectors, float32 of shape (len(words), 384)."""
         with answers_bar("e5", len(words), quiet=len(words) < _MANY) as advance:
-            for start in range(
-                0, len(words), _BATCH
-            ):  # what is done is on disk, whatever stops the rest
+            # What is done is on disk, whatever stops the rest
+            for start in range(0, len(words), _BATCH):
                 advance(len(self._kept.rows(words[start : start + _BATCH])), None)
         unit = self._kept.unit(words)
         if not self._keeps:

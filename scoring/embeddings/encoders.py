@@ -55,10 +55,8 @@ class SentenceTransformerEncoder:
         prompt: str | None = None,
     ) -> None:
         name = name or (model if isinstance(model, str) else type(model).__name__)
-        self._model, self._batch_size = (
-            _load(model, revision) if isinstance(model, str) else model,
-            batch_size,
-        )
+        self._model = _load(model, revision) if isinstance(model, str) else model
+        self._batch_size = batch_size
         own = self._model.prompts.get(self._model.default_prompt_name, "")
         self._prompt, shown = resolve(name, prompt, own)
         self.name = name + shown
@@ -186,19 +184,16 @@ class OpenAIEncoder:
         except UserError:
             if not failed or batches == [[_COMMON]]:
                 raise
-            self._ask(
-                [[_COMMON]], vectors, {}
-            )  # raises where the server is at fault, and not a word
+            # Raises where the server is at fault, and not a word
+            self._ask([[_COMMON]], vectors, {})
 
 
 def _read_vectors(content: Any) -> list[list[float]]:
     """The vectors of a reply in the order of the words, whatever order the server put them in."""
     try:
         items = sorted(content["data"], key=lambda item: item["index"])
-        vectors, places = (
-            [item["embedding"] for item in items],
-            [item["index"] for item in items],
-        )
+        vectors = [item["embedding"] for item in items]
+        places = [item["index"] for item in items]
     except (TypeError, KeyError):
         raise UnusableReplyError(
             "the reply holds no embeddings, each with its index"

@@ -8,9 +8,8 @@ from sozo.data.processes import is_first
 
 PAPER = "GLuCoSE-base-ja-v2"  # the paper's encoder of DAT
 PROMPT_HELP = "Put before each text that is embedded; '' for nothing (default: what the model's card asks for)."
-BETWEEN_PARTS = re.compile(
-    r"\+(?![^\[]*\])"
-)  # of a consensus; a + within brackets belongs to a prompt
+# Of a consensus; a + within brackets belongs to a prompt
+BETWEEN_PARTS = re.compile(r"\+(?![^\[]*\])")
 _NAMED = re.compile(r"(.+)\[([^\]]*)\]", re.DOTALL)
 # A regular expression for a part of a hub id or of a folder's path -> what the model's card wants before each of two
 # texts that are compared, and whether that was read in the card or a copy of it: else others write so.
@@ -64,10 +63,8 @@ def resolve(model: str, prompt: str | None, stated: str = "") -> tuple[str, str]
     default, source = stated, "the model's own default"
     for card, (asked, read) in CARDS.items():
         if not stated and re.search(rf"(^|[:/]|--){card}($|/)", model):
-            default, source = (
-                asked,
-                "as its card asks" if read else "as others say that its card asks",
-            )
+            default = asked
+            source = "as its card asks" if read else "as others say that its card asks"
     if prompt is None and default and is_first():
         message = "the embedding model %s gets %r before each text, %s; another: NAME[PROMPT], none: NAME[]"
         logging.getLogger(__name__).warning(message, model, default, source)

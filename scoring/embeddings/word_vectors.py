@@ -145,9 +145,8 @@ class WordVectors:
                 continue
             if self._size == len(self._buffer):
                 larger = np.empty((max(1024, 2 * self._size), len(vector)), np.float32)
-                larger[: self._size] = self._buffer.reshape(
-                    self._size, len(vector)
-                )  # at first it has no dimensions
+                # At first it has no dimensions
+                larger[: self._size] = self._buffer.reshape(self._size, len(vector))
                 self._buffer = larger
             self._buffer[self._size] = vector
             self._rows[word] = self._size

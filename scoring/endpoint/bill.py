@@ -324,9 +324,8 @@ class Paid:
     completion_tokens: int = 0
     refused: int = 0  # requests that cost nothing
     lost: int = 0  # requests of which nothing is known, such as those under way when a process was killed
-    unknown_cost: int = (
-        0  # requests that may have cost something of which nobody knows how much
-    )
+    # Requests that may have cost something of which nobody knows how much
+    unknown_cost: int = 0
     cost: float = 0.0  # dollars, without what is not known
     cost_at_most: float = 0.0  # dollars, with that at the most that it can be
 

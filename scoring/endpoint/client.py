@@ -42,9 +42,8 @@ _HEADERS = {
     "OpenAI-Project": "OPENAI_PROJECT_ID",
 }
 Value = TypeVar("Value")
-Usage = tuple[
-    int | None, int | None
-]  # prompt and completion tokens, None where the server does not say
+# Prompt and completion tokens, None where the server does not say
+Usage = tuple[int | None, int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +53,10 @@ class RequestOutcome(Generic[Value]):
     value: Value | None = None  # what was read from the reply
     error: str | None = None  # why there is none, in one masked line
     status: int | None = None  # HTTP's, of an error
-    code: str | None = (
-        None  # the server's own word for an error, such as content_filter
-    )
-    usage: tuple[Usage, ...] = (
-        (None, None),
-    )  # of every attempt: a failed one may have been paid for all the same
+    # The server's own word for an error, such as content_filter
+    code: str | None = None
+    # Of every attempt: a failed one may have been paid for all the same
+    usage: tuple[Usage, ...] = ((None, None),)
     again: bool = False  # whether another attempt may help,
     wait: float | None = None  # and in how many seconds, if the server says so
     ended: Ended = Ended.REPLY  # as a bill sees it
@@ -85,9 +82,8 @@ class Reply:
     prompt_tokens: int | None = None  # as the endpoint says, all paid attempts together
     completion_tokens: int | None = None  # likewise
     error: str | None = None  # why there is no reply
-    model: str | None = (
-        None  # the endpoint's own name for what replied, which may be another than was asked for
-    )
+    # The endpoint's own name for what replied, which may be another than was asked for
+    model: str | None = None
     fingerprint: str | None = None  # the endpoint's word for how it was set up
 
 
@@ -133,11 +129,9 @@ class Endpoint:
             or OFFICIAL
         )
         check_address(self._address, f"the address of {label}")
-        self.label, self.url, self.concurrency = (
-            label,
-            public_url(request_url(self._address, "")),
-            concurrency,
-        )
+        self.label = label
+        self.url = public_url(request_url(self._address, ""))
+        self.concurrency = concurrency
         if "Authorization" in own:
             own["Authorization"] = f"Bearer {own['Authorization']}"
         self._own_headers = own  # which no other server gets
@@ -158,13 +152,11 @@ class Endpoint:
         self._open_again = 0.0  # when a server that named a time may be asked again
         self.bill: Bill | None = None  # in which each attempt is noted
         self.proven = False  # whether it has ever answered: then a refusal is about one request, not about all
-        self._under_way = self._doubtful = (
-            0  # requests, and those of them that wait to learn whether it is proven
-        )
+        # Requests, and those of them that wait to learn whether it is proven
+        self._under_way = self._doubtful = 0
         self._said = -math.inf  # when a long wait was last spoken of
-        self.models: list[
-            str
-        ] = []  # the names by which the server called what replied, in order of arrival
+        # The names by which the server called what replied, in order of arrival
+        self.models: list[str] = []
 
     async def post(
         self, path: str, body: dict[str, Any], read: Callable[[Any], Value]

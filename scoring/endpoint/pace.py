@@ -85,9 +85,8 @@ class Blame:
 
     def __init__(self) -> None:
         self.answered: set[str] = set()
-        self.in_a_row: list[
-            str
-        ] = []  # those without an answer since the last one with one
+        # Those without an answer since the last one with one
+        self.in_a_row: list[str] = []
 
     def is_servers(self, prompt: str, answered: bool) -> bool:
         """Note what came of a prompt; whether the server is to blame.

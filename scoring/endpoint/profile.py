@@ -35,7 +35,9 @@ _KEYS_PLACE = "put the key into an environment variable and name this as key_env
 _PATHS = re.compile(r"/+(?:chat/completions|completions|embeddings)?/*\Z")
 
 _ENV = re.compile("env:([A-Za-z_][A-Za-z0-9_]*)")
-_STRICT = ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False)
+_STRICT = ConfigDict(
+    extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False, defer_build=True
+)
 
 
 def check_address(address: str, what: str) -> None:
@@ -74,31 +76,25 @@ class Profile:
     """
 
     base_url: str | None = None  # up to /v1
-    server: str | None = (
-        None  # what it is called in records, for one whose address moves (a job on a cluster)
-    )
+    # What it is called in records, for one whose address moves (a job on a cluster)
+    server: str | None = None
     key_env: str = KEY_ENV  # the environment's variable that holds the key, which is sent to this role's server only
     key_header: str = "Authorization"  # what the key is sent as; Azure's is `api-key`
     # Further headers, each the environment's variable that holds its value: env:NAME.
     headers: dict[str, str] | None = None
     # `none` sends no temperature (and no top_p or seed): for models without.
     temperature: Any = None
-    limit_name: str | None = (
-        None  # what the limit on new tokens is called, `none` sends no limit
-    )
-    timeout: Annotated[StrictFloat, Field(gt=0)] | None = (
-        None  # seconds for one attempt
-    )
-    concurrency: Annotated[StrictInt, Field(gt=0)] | None = (
-        None  # requests under way at once
-    )
-    batch_size: Annotated[StrictInt, Field(gt=0)] | None = (
-        None  # words in a request (encoders)
-    )
+    # What the limit on new tokens is called, `none` sends no limit
+    limit_name: str | None = None
+    # Seconds for one attempt
+    timeout: Annotated[StrictFloat, Field(gt=0)] | None = None
+    # Requests under way at once
+    concurrency: Annotated[StrictInt, Field(gt=0)] | None = None
+    # Words in a request (encoders)
+    batch_size: Annotated[StrictInt, Field(gt=0)] | None = None
     reasoning_effort: str | None = None
-    extra_body: dict[str, Any] | None = (
-        None  # what else each request holds, over everything else
-    )
+    # What else each request holds, over everything else
+    extra_body: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", self.key_env) or (

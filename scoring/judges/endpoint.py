@@ -152,14 +152,11 @@ class LocalJudge:
         """Nothing to let go of."""
 
     async def _answer(self) -> None:
-        await asyncio.sleep(
-            0
-        )  # all that are ready to ask do so before the first batch is cut
+        # All that are ready to ask do so before the first batch is cut
+        await asyncio.sleep(0)
         while self._waiting:
-            batch, self._waiting = (
-                self._waiting[: self.concurrency],
-                self._waiting[self.concurrency :],
-            )
+            batch = self._waiting[: self.concurrency]
+            self._waiting = self._waiting[self.concurrency :]
             try:
                 replies = await asyncio.to_thread(
                     self._reply, [prompt for prompt, _ in batch]

@@ -29,9 +29,7 @@ _START = b'{"key": "'
 class Judgement:
     """One reply of a judge about one answer: a line of the ledger. `protocol.Reply` says what is not said here."""
 
-    __pydantic_config__ = ConfigDict(
-        extra="forbid", strict=True
-    )  # of a line that is read
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
     key: str  # `judgement_key` of what was asked
     question_id: str
@@ -39,17 +37,15 @@ class Judgement:
     judge: str  # the model
     prompt: str  # name of the rubric
     status: Status
-    scores: Scores | None = (
-        None  # one for each criterion of the rubric if the status is ok
-    )
+    # One for each criterion of the rubric if the status is ok
+    scores: Scores | None = None
     reply: str | None = None
     reply_id: str | None = None
     finish_reason: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    cost: float | None = (
-        None  # in the price's currency; None if the price or the tokens are not known
-    )
+    # In the price's currency; None if the price or the tokens are not known
+    cost: float | None = None
     error: str | None = None
     time: str | None = None  # of its arrival, UTC
     reply_model: str | None = None

@@ -29,9 +29,8 @@ class Judge(Protocol):
     """Anything that replies to a judge's prompt: an endpoint (`EndpointJudge`) or a model here (`LocalJudge`)."""
 
     name: str  # the judge model's
-    parameters: dict[
-        str, Any
-    ]  # all else that decides a reply (JSON values): part of every judgement's key
+    # All else that decides a reply (JSON values): part of every judgement's key
+    parameters: dict[str, Any]
     concurrency: int  # prompts that it takes at once
     max_tokens: int | None  # the longest reply; None is no limit
     proven: bool  # whether it has ever replied, in an earlier run too: then a refusal is about one prompt
@@ -56,17 +55,14 @@ class Rubric:
 
     name: str  # stands for the prompt's text in every judgement's key: a changed text needs a new name
     criteria: tuple[str, ...]  # what the scores are named, in order
-    fill: Callable[
-        [str, str], str
-    ]  # question and answer -> prompt, in one pass: no answer fills a placeholder
-    read: Callable[
-        [str], Scores | None
-    ]  # reply -> scores; None if it does not say them as it was asked to
+    # Question and answer -> prompt, in one pass: no answer fills a placeholder
+    fill: Callable[[str, str], str]
+    # Reply -> scores; None if it does not say them as it was asked to
+    read: Callable[[str], Scores | None]
     lowest: int = 1
     highest: int = 5
-    read_prose: Callable[[str], Scores | None] = (
-        _no_scores  # the same of a reply that says more than scores
-    )
+    # The same of a reply that says more than scores
+    read_prose: Callable[[str], Scores | None] = _no_scores
 
     def prompt(self, question: str, answer: str) -> str:
         """What the judge is asked, fit to be sent."""

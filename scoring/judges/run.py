@@ -48,9 +48,8 @@ class Judging:
     unknown_cost: int = 0  # replies whose cost is not known
     cost_at_most: float = 0.0  # all that counts towards `max_cost`, an unknown cost at the most that it can be
     cost: float = 0.0  # as it was written down; without what is not known
-    judgements: tuple[
-        Judgement | None, ...
-    ] = ()  # for each answer, in order, the one that holds; None: not asked
+    # For each answer, in order, the one that holds; None: not asked
+    judgements: tuple[Judgement | None, ...] = ()
     requests: int = 0  # prompts asked in this run, second asks too
     stopped: str | None = None  # why not everything was asked; None if it was
 
@@ -119,7 +118,6 @@ def judge_answers(
     ledger: Path | Ledger,
     settings: JudgeSettings | None = None,
     *,
-    elsewhere: Iterable[Judgement] = (),
     budget: Budget | None = None,
     on_judgement: Callable[[Judgement], None] | None = None,
 ) -> Judging:
@@ -129,13 +127,12 @@ def judge_answers(
 
     Args:
         ledger: The file (JSONL), which may hold other judgements too; or one that is open, for a run of many calls:
-            then all that this judge was paid for by this rubric counts towards `max_cost`, whichever the answers.
+            then what became of them is told with all that this judge was paid for by this rubric.
         settings: The prices, and what follows.
             max_cost: Nothing is sent that could bring the cost of this judge's judgements in the file, earlier runs'
             included, above this, by its bytes and the judge's `max_tokens`; of a reply the tokens that the server
             counted hold. An attempt that never answered is not counted: only the server knows whether it was paid for.
             retry_unjudged: Ask again for everything that has no scores.
-        elsewhere: Further judgements, of which those of this judge count towards `max_cost`.
         budget: In place of `max_cost`, with what was paid before.
         on_judgement: Called with each judgement as soon as it is in the ledger.
     """
@@ -151,20 +148,16 @@ def judge_answers(
         else nullcontext(ledger) as opened
     ):
         lines = opened.judgements
-        alone = isinstance(ledger, Path)
-        mine = [
-            line
-            for line in lines
-            if line.judge == judge.name and (alone or line.prompt == rubric.name)
-        ]
-        paid = [line for line in mine if not alone or line.key in by_key]
-        others = [line for line in mine if alone and line.key not in by_key]
-        others += [line for line in elsewhere if line.judge == judge.name]
+        ours = [line for line in lines if line.judge == judge.name]
+        if isinstance(ledger, Path):
+            counted = [line for line in ours if line.key in by_key]
+        else:
+            counted = [line for line in ours if line.prompt == rubric.name]
         asking = _Asking(
-            judge, rubric, opened, by_key, paid, settings, budget, on_judgement
+            judge, rubric, opened, by_key, counted, settings, budget, on_judgement
         )
         if budget is None:
-            asking.budget.spent = asking.spent + sum(map(asking.cost_for_sure, others))
+            asking.budget.spent = sum(map(asking.cost_for_sure, ours))
         run_to_end(asking.ask_all(_due(lines, by_key, settings.retry_unjudged)))
         judging = judging_of(lines, keys, asking.price)
     judging.requests = asking.requests
@@ -287,9 +280,8 @@ class _Asking:
         self.spent = sum(map(self.cost_for_sure, paid))
         self.budget = budget or Budget(settings.max_cost, file=settings.budget_file)
         if isinstance(judge, Endpoint) and judge.bill:
-            self.budget = Budget(
-                None
-            )  # each of its requests is held against the bill's
+            # Each of its requests is held against the bill's
+            self.budget = Budget(None)
         self._failed = False
         self._blame = Blame()
         if any(line.reply and line.judge == judge.name for line in ledger.judgements):

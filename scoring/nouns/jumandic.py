@@ -61,9 +61,8 @@ class JumanDicChecker(MorphemeChecker):
             return [[Morpheme("名詞", "数詞")]]
         try:
             return [self._node(node) for node in self._tagger(word)]
-        except (
-            UnicodeDecodeError
-        ):  # a few entries of the package are not UTF-8 (ことみ)
+        # A few entries of the package are not UTF-8 (ことみ)
+        except UnicodeDecodeError:
             return []
 
     def _node(self, node: Any) -> Sequence[Morpheme]:

@@ -21,9 +21,8 @@ from sozo.data.foreign import LONGEST_WORD
 from sozo.scoring.nouns.rules import Analysis, Morpheme, MorphemeChecker, NounRules
 
 _ATTEMPTS = 3
-_LONGEST = (
-    1 << 20
-)  # bytes of an answer; that to a word of 40 characters has some thousands
+# Bytes of an answer; that to a word of 40 characters has some thousands
+_LONGEST = 1 << 20
 _KEPT = 1000  # bytes of stderr
 _PARTS_OF_SPEECH = re.compile(
     "特殊|動詞|形容詞|判定詞|助動詞|名詞|指示詞|副詞|助詞|接続詞|連体詞|感動詞|接頭辞|接尾辞|未定義語"
@@ -87,9 +86,8 @@ class JumanppChecker(MorphemeChecker):
             )
 
     def _ask(self, word: str, timeout: float) -> Analysis:
-        with (
-            warnings.catch_warnings()
-        ):  # pyknp 0.6.1 imports pkg_resources, which warns of its own removal
+        # Pyknp 0.6.1 imports pkg_resources, which warns of its own removal
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             from pyknp import MList
 

@@ -27,9 +27,8 @@ class Morpheme(NamedTuple):
     form: str = ""
 
 
-Analysis = Sequence[
-    Sequence[Morpheme]
-]  # a word's morphemes in order, each as its readings, best first
+# A word's morphemes in order, each as its readings, best first
+Analysis = Sequence[Sequence[Morpheme]]
 
 
 @dataclass(frozen=True)
@@ -53,9 +52,8 @@ class NounVerdict(NamedTuple):
     wikipedia: bool = False  # the entry was acquired from Wikipedia automatically
     representative: str = ""  # its 代表表記 (林檎/りんご), morphemes joined by `+`; the surface where there is none
     glued: bool = False  # no entry of the dictionary but several, affixes apart; not where all are numerals
-    numeral: bool = (
-        False  # two kanji numerals or more in a row, and no other noun (as 七五三 is)
-    )
+    # Two kanji numerals or more in a row, and no other noun (as 七五三 is)
+    numeral: bool = False
 
     @property
     def lemma(self) -> str:

@@ -19,9 +19,8 @@ from sozo.scoring.statistics.means import (
 )
 from sozo.scoring.translatable import translatable
 
-ByItem = Mapping[
-    Any, float | None
-]  # item -> score (None without one), the mean of several answers to one question
+# Item -> score (None without one), the mean of several answers to one question
+ByItem = Mapping[Any, float | None]
 
 
 def compare_paired(
@@ -185,10 +184,8 @@ def shared_by_item(
     gaps = np.array([[own[item] for item in items] for own in by_item], np.float64)
     kinds = np.array([strata[item] if strata and not share else "" for item in items])
     if share:
-        gaps, kinds = (
-            np.hstack([gaps, np.tile([1.0, -1.0], (models, 1))]),
-            np.append(kinds, ["", ""]),
-        )
+        gaps = np.hstack([gaps, np.tile([1.0, -1.0], (models, 1))])
+        kinds = np.append(kinds, ["", ""])
     parts = [gaps[:, kinds == kind] for kind in dict.fromkeys(kinds.tolist())]
     if min(part.shape[1] for part in parts) < 2:
         parts = [gaps]

@@ -105,12 +105,10 @@ def hill_ratio(
         _log_hill(side, n, order) for side in (base, other)
     )
     mean = None if a is None or b is None else b - a
-    if (
-        mean and b is not None and error_a == error_b == 0
-    ):  # one list said always, beside lists that share no word
-        error_b = math.log1p(
-            each / math.exp(min(b, b - mean))
-        )  # that of one answer with new words only
+    # One list said always, beside lists that share no word
+    if mean and b is not None and error_a == error_b == 0:
+        # That of one answer with new words only
+        error_b = math.log1p(each / math.exp(min(b, b - mean)))
     value = None if mean is None else math.exp(mean)
     if (
         mean is None
@@ -164,9 +162,8 @@ def _log_hill(
     n = len(answers)
     if value is None or without is None:
         return None if value is None else math.log(value), None, each, n
-    with np.errstate(
-        divide="ignore", invalid="ignore"
-    ):  # one answer may have all words
+    # One answer may have all words
+    with np.errstate(divide="ignore", invalid="ignore"):
         error = math.sqrt((n - 1) * float(np.log(without).var()))
     return (
         math.log(value),
@@ -227,9 +224,8 @@ def _why_none(n: int) -> str:
 
 def _sums(order: int, counts: np.ndarray, answers: int, size: int) -> np.ndarray:
     """What the words of `counts` add to the two sums that make a Hill number of `size` answers, shape (2, counts)."""
-    mean = counts * (
-        size / answers
-    )  # of how often a word stands in the sample: hypergeometric
+    # Of how often a word stands in the sample: hypergeometric
+    mean = counts * (size / answers)
     if order == 0:
         return np.stack([mean, _seen(counts, answers, size)])
     if order == 2:
@@ -254,29 +250,24 @@ def _hill(order: int, sums: np.ndarray) -> np.ndarray:
 def _seen(counts: np.ndarray, answers: int, size: int) -> np.ndarray:
     """The chance of each word of `counts` to stand in the sample, shape (counts,)."""
     missed = answers - counts
-    possible = (
-        missed >= size
-    )  # with fewer answers without the word than are drawn, it cannot be missed
+    # With fewer answers without the word than are drawn, it cannot be missed
+    possible = missed >= size
     log_factorial = _log_factorials(answers)
     log_miss = log_factorial[missed[possible]] - log_factorial[missed[possible] - size]
     log_miss += log_factorial[answers - size] - log_factorial[answers]
     seen = np.ones(len(counts))
-    seen[possible] = -np.expm1(
-        np.minimum(log_miss, 0.0)
-    )  # 1 - exp(x), without losing the digits of rare words
+    # 1 - exp(x), without losing the digits of rare words
+    seen[possible] = -np.expm1(np.minimum(log_miss, 0.0))
     return seen
 
 
 def _mean_n_log_n(k: int, answers: int, size: int, log_factorial: np.ndarray) -> float:
     # Expectation of x ln x, where x of the answers drawn hold a word that k of all hold.
     mean = k * size / answers
-    reach = (
-        12 * math.sqrt(mean) + 12
-    )  # standard deviations; what lies beyond has no weight in float64
-    least, most = (
-        max(0, k + size - answers, int(mean - reach)),
-        min(k, size, int(mean + reach)),
-    )
+    # Standard deviations; what lies beyond has no weight in float64
+    reach = 12 * math.sqrt(mean) + 12
+    least = max(0, k + size - answers, int(mean - reach))
+    most = min(k, size, int(mean + reach))
     x = np.arange(least, most + 1)
     log_ways = -log_factorial[x] - log_factorial[k - x] - log_factorial[size - x]
     log_ways -= log_factorial[answers - k - size + x]

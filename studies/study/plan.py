@@ -76,9 +76,6 @@ def _sampling(study: Study, step: Step, launcher: Path) -> list[str]:
     batch = int(flags.get("batch_size", 1024))
     sampling = Sampling.parse(flags.get("sampling"))
     each = f", each the best of {sampling.replies}" * (sampling.replies > 1)
-    each += f", each one of {sampling.in_one_reply} in one reply" * (
-        sampling.in_one_reply > 1
-    )
     line = (
         f"{count:,} answers{each} in {-(-count // batch):,} batches of {batch:,}, on {step.processes} process(es)"
         f" ({launcher.stem}), seed {flags['seed']}"
@@ -140,7 +137,7 @@ def step_hours(study: Study, step: Step) -> dict[str, float]:
             study.shape,
             gpu,
             answers=count,
-            length=study.lengths.answer * sampling.in_one_reply,
+            length=study.lengths.answer,
             prompt=study.lengths.prompt,
             at_once=_at_once(flags),
             vllm=flags.get("backend") == "vllm",

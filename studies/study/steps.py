@@ -210,12 +210,10 @@ def _sample(
     """
     model, step = _model(study, arm, seed)
     own = ({} if arm.train else dict(arm.flags)) | own
-    # A row of which no list is usable is a row.
     flags = {
         "model": model,
         "num_answers": str(count),
         "seed": str(random_seed),
-        "keep_going": "true",
     }
     flags |= {"source": study.at(arm.step, seed), "output_dir": study.step_folder(name)}
     names = study.sampling.keys() - {"launcher"}

@@ -54,8 +54,6 @@ class HivemindRunResult(RunResult):
         if not both.size:
             return Cell(why="no values")
         same, apart = cosines_of_means(one[both], two[both])
-        mean, below = (
-            mean_interval(same),
-            translatable("other prompts {value}", value=number(apart, measure)),
-        )
+        mean = mean_interval(same)
+        below = translatable("other prompts {value}", value=number(apart, measure))
         return Cell(mean, measure, of=len(self.prompts), below=(below,))

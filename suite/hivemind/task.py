@@ -94,10 +94,8 @@ class Hivemind(ChosenItems):
         self, item: Item, answers: Sequence[Answer], rows: Sequence[Row]
     ) -> list[Row]:
         """Mean cosine similarity of each answer to the others."""
-        result, units = (
-            [Row(reason=UNPAIRED)] * len(rows),
-            self.units([answer.text for answer in answers]),
-        )
+        result = [Row(reason=UNPAIRED)] * len(rows)
+        units = self.units([answer.text for answer in answers])
         places = np.flatnonzero(
             np.all([unit.any(axis=1) for unit in units.values()], axis=0)
         )
@@ -184,9 +182,8 @@ def _read_prompts(path: str | None) -> tuple[Item, ...]:
 
 
 def _item(where: str, row: dict[str, Any]) -> Item:
-    name = id_column(
-        row, "id", where, default=where.rpartition(" ")[2]
-    )  # else its line
+    # Else its line
+    name = id_column(row, "id", where, default=where.rpartition(" ")[2])
     return Item(
         name,
         fill(prompt("prompt", __package__), topic=text_column(row, "prompt", where)),

@@ -18,12 +18,10 @@ class Opinion:
     """What a judge says of one idea."""
 
     scores: dict[str, int] = field(default_factory=dict)  # by criterion
-    notes: dict[str, dict[str, Any]] = field(
-        default_factory=dict
-    )  # criterion -> reason and confidence
-    failed: dict[str, str] = field(
-        default_factory=dict
-    )  # criterion -> the status of a judgement without score
+    # Criterion -> reason and confidence
+    notes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    # Criterion -> the status of a judgement without score
+    failed: dict[str, str] = field(default_factory=dict)
 
 
 def no_examples(patent: str, criterion: Criterion) -> str:

@@ -44,9 +44,8 @@ from sozo.tasks.held_out import fingerprint, refuse
 from sozo.tasks.judged import JudgedTask
 from sozo.tasks.task import Answer, Complete, Item, Row
 
-Opinions = dict[
-    str, tuple[Mapping[str, float], Opinion]
-]  # by the answers' ids, with what they make the ideas worth
+# By the answers' ids, with what they make the ideas worth
+Opinions = dict[str, tuple[Mapping[str, float], Opinion]]
 
 
 class Pbig(JudgedTask):
@@ -115,10 +114,8 @@ class Pbig(JudgedTask):
     @cached_property
     def vectors(self) -> WordVectors:
         """By which ideas are apart."""
-        model, revision = (
-            self.settings.pbig_embedding_model,
-            self.settings.pbig_embedding_revision,
-        )
+        model = self.settings.pbig_embedding_model
+        revision = self.settings.pbig_embedding_revision
         return WordVectors(make_encoder(model, revision=revision, texts=True))
 
     def score_together(

@@ -43,12 +43,10 @@ class Packed:
 
     words: Sequence[str]
     rows: np.ndarray  # uint32, of each word: its vector's row from 1, 0 for none; bits
-    same: (
-        np.ndarray
-    )  # int32: how far before it the first word that counts as the same is
-    parts: Sequence[
-        Sequence[int]
-    ]  # rows whose mean is the vector of a word cut into parts
+    # Int32: how far before it the first word that counts as the same is
+    same: np.ndarray
+    # Rows whose mean is the vector of a word cut into parts
+    parts: Sequence[Sequence[int]]
     vectors: np.ndarray  # float32, shape (rows, dimensions)
 
 

@@ -26,7 +26,12 @@ from sozo.tasks.dat.words import COUNTED
 if TYPE_CHECKING:
     import pandas as pd
 
-TEXTS = yaml.safe_load(files(__package__).joinpath("people.yaml").read_text("utf-8"))
+# By libyaml, where it is there, in a tenth of the time: every list of commands imports this.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+TEXTS = yaml.load(
+    files(__package__).joinpath("people.yaml").read_text("utf-8"),
+    _LOADER,  # noqa: S506
+)
 _KNOWN = TEXTS["headings"]
 _APART_BY = "name the column that tells a person's lists apart by --trial COLUMN"
 _SAME = ["participant", "trial"]  # of one list
@@ -47,9 +52,8 @@ _ASKS = re.compile(
     r"(下|くだ)さい|(書|か)いて|please|\b(enter|write|type|list)\b.*\b(words?|nouns?)\b",
     re.IGNORECASE,
 )
-_MACHINES = re.compile(
-    r"<br\s*/?>|_x000D_\n?", re.IGNORECASE
-)  # line breaks of pages and of spreadsheets
+# Line breaks of pages and of spreadsheets
+_MACHINES = re.compile(r"<br\s*/?>|_x000D_\n?", re.IGNORECASE)
 # What parts a person's words wherever it stands; and where every piece has it (コーヒー・カップ may be one word).
 _APART = re.compile(r"[。→⇒➡>/|【】]|[」』]\s*[「『]|\s[-‐−–—~+&]\s")
 _WITHIN = re.compile(r"[・.]|(?<=[^\x00-\x7f])[-‐−–—~+&](?=[^\x00-\x7f])")
@@ -140,10 +144,8 @@ def _without_numbers(text: str) -> str:
 
 @cache
 def _marker(number: int) -> re.Pattern[str]:
-    own, letters = (
-        _KANJI[number - 1 : number],
-        "".join(letters[number - 1 : number] for letters in _LETTERS),
-    )
+    own = _KANJI[number - 1 : number]
+    letters = "".join(letters[number - 1 : number] for letters in _LETTERS)
     before = "(?<![^\\s、,;(])"
     kanji = (
         f"|{before}(?:{own}{_BEHIND}+|[{letters}][.):、]+)|{own}[.):]\\s*"

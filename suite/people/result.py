@@ -15,7 +15,13 @@ from sozo.scoring.nouns import SPEAKERS
 from sozo.scoring.statistics import mean_interval
 from sozo.scoring.table import Cell, Content, Table, tabulate
 from sozo.scoring.translatable import Translatable
-from sozo.suite.people.designs import Sample, analysed, compared, wide_scores
+from sozo.suite.people.designs import (
+    Design,
+    Sample,
+    analysed,
+    compared,
+    wide_scores,
+)
 from sozo.suite.people.lists import (
     TEXTS,
     correlates,
@@ -89,58 +95,38 @@ def score_sheet(
     and whether "all_scores" are given; `correlated` are columns whose numbers scores are held against.
     """
     named = named or {}
+    language = task.settings.language
     sheet = read_sheet(path, named.get("sheet"), named.get("header_rows", 1))
-    sheet = only(sheet, task.settings.language, named)
-    lists = read_written(sheet, task.settings.language, named)
+    sheet = only(sheet, language, named)
+    lists = read_written(sheet, language, named)
     values = correlates(sheet, correlated, lists.attrs["who"])
     dropped = [named_column(sheet, name).name for name in named.get("drop", ())]
-    scorer = task.scorer  # which takes a while to load
-    by_olson, vectors = task.settings.olson, scorer.vectors.encoder
-    encoder = f"{vectors.name} ({vectors.revision})"
-    checker = _checker(task)
-    times = said(("times_100", {}), 0) if by_olson else ""
-    scale = f"{encoder}, {checker}, first 7 valid of 10{times}"
-    results = score_written(lists, scorer)
+    results = score_written(lists, task.scorer)
     rules = {"First seven valid words of ten": ""}
     if named.get("all_scores"):
         _add_scores(task, lists, results)
         rules["The same, by the other noun checker"] = "other_"
         rules["Strict, as models are scored"] = "strict_"
-    score = Measure("dat", 2 if by_olson else 3)
     order = re.split("[,、]", nfkc(named.get("order", "")))
     order = [name.strip() for name in order if name.strip()]
     wrote = lists["participant"]
     silent = sorted({*lists.attrs["who"][lists.attrs["unwritten"]]} - {*wrote})
     sample = analysed(results, lists["group"], silent, order)
+    score = Measure("dat", 2 if task.settings.olson else 3)
     design = compared(sample, score, values)
+
     took_part = participants(sample, *_sex_and_age(sheet, lists, sample))
-    scored = {"encoder": encoder, "checker": checker, **results.attrs}
-    notes = [("by", scored), ("nouns", scored)]
-    notes += [*_notes(sheet, lists), *_lacking(values, wrote)]
-    # Who wrote a list stands in wide.csv even so.
-    gone = {*dropped} - {lists.attrs["who"].name}
-    private = [one.name for one in sheet.columns(*TEXTS["headings"]["private"])]
-    if private := [name for name in private if name not in gone]:
-        notes.append(("private", {"columns": private}))
+    notes = [*_scorer_notes(task, results), *_notes(sheet, lists)]
+    notes += [*_lacking(values, wrote), *_private(sheet, lists, dropped)]
     if names := left_out(sample, names=True):
         notes.append(("left_out", {"names": names}))
-    how, task_told = analysis(sample, design), _task(sheet, lists)
-    notes += [("unsaid", {})] * (len(task_told) == 1)
+    how, asked = analysis(sample, design), _task(sheet, lists)
+    if len(asked) == 1:
+        notes.append(("unsaid", {}))
     told = [both(*took_part), *map(both, notes)]
-    told += [both(*checked(sample))] * bool(how)
-    first, second = found(sample, design)
-    heads = [
-        [("method", {})],
-        *([("participants", {})], took_part),
-        *([("task", {})], task_told),
-        *([("scoring", {})], _scoring(task, results)),
-        *([("analysis", {})] if how else [], how),
-        *([("results", {})], [_caption(sample)]),
-    ]
-    sources = ["chive"] * (vectors.name == "ja-ginza")
-    sources += ["olson", *["shrout"] * bool(design["retests"])]
-    tails = [[("note", {})], first, second, [("references", {})]]
-    tails += [[(source, {})] for source in sources]
+    if how:
+        told.append(both(*checked(sample)))
+
     reasons = {rule: _reasons(results[f"{own}reason"]) for rule, own in rules.items()}
     summary = [
         _summary(rule, results[["participant", f"{own}score"]], score, reasons[rule])
@@ -148,27 +134,85 @@ def score_sheet(
     ]
     rows = _rows(results.head(_SHOWN), score)
     of_all = both(("shown_of", {"n": len(rows), "of": len(results)}))
-    columns = results.iloc[:, 2 - lists.index.has_duplicates :].assign(scale=scale)
+    tests = [
+        tabulate(TEXTS["titles"][kind], lines)
+        for kind, lines in design.items()
+        if lines and kind != "means"
+    ]
     used = [*lists.attrs["used"], *dropped]
     raw = sheet.answers().cells.drop(columns=used, errors="ignore")
+    columns = results.iloc[:, 2 - lists.index.has_duplicates :]
+    columns = columns.assign(scale=_scale(task))
     return PeopleScored(
         replace(sheet, cells=_joined(sheet.cells.drop(columns=dropped), columns)),
         wide_scores(results, lists, raw, values, order),
         (
             tabulate("Scores", summary, [english for english, _ in told]),
-            *(
-                tabulate(TEXTS["titles"][kind], rows)
-                for kind, rows in design.items()
-                if rows and kind != "means"
-            ),
+            *tests,
             tabulate("Every list", rows, [of_all[0]]),
         ),
         tabulate("Table 1", design["means"]),
-        [[both(*one) for one in part if one] for part in (heads, tails)],
+        _paper(task, results, sample, design, took_part, asked, how),
         sample,
         values,
         TEXTS["page"] | dict([*told, of_all, *reasons.values()]),
     )
+
+
+def _paper(
+    task: "Dat",
+    results: "pd.DataFrame",
+    sample: Sample,
+    design: Design,
+    took_part: Sequence[Sentence],
+    asked: Sequence[Sentence],
+    how: Sequence[Sentence],
+) -> list[list[Both]]:
+    """Method and results before Table 1, and the rest behind it, each with its heading."""
+    before: list[Sequence[Sentence]] = [
+        [("method", {})],
+        *([("participants", {})], took_part),
+        *([("task", {})], asked),
+        *([("scoring", {})], _scoring(task, results)),
+    ]
+    if how:
+        before += [[("analysis", {})], how]
+    before += [[("results", {})], [_caption(sample)]]
+    first, second = found(sample, design)
+    sources = ["olson"]
+    if task.scorer.vectors.encoder.name == "ja-ginza":
+        sources.insert(0, "chive")
+    if design["retests"]:
+        sources.append("shrout")
+    behind = [[("note", {})], first, second, [("references", {})]]
+    behind += [[(source, {})] for source in sources]
+    return [[both(*one) for one in part if one] for part in (before, behind)]
+
+
+def _scale(task: "Dat") -> str:
+    """What makes scores comparable, for a column of the spreadsheet."""
+    encoder = task.scorer.vectors.encoder
+    times = said(("times_100", {}), 0) if task.settings.olson else ""
+    by = f"{encoder.name} ({encoder.revision}), {_checker(task)}"
+    return f"{by}, first 7 valid of 10{times}"
+
+
+def _scorer_notes(task: "Dat", results: "pd.DataFrame") -> list[Sentence]:
+    encoder = task.scorer.vectors.encoder
+    named = {"encoder": f"{encoder.name} ({encoder.revision})"}
+    scored = named | {"checker": _checker(task), **results.attrs}
+    return [("by", scored), ("nouns", scored)]
+
+
+def _private(
+    sheet: Sheet, lists: "pd.DataFrame", dropped: Sequence[str]
+) -> list[Sentence]:
+    """Columns that may say who somebody is and are written again."""
+    # Who wrote a list stands in wide.csv even so.
+    gone = {*dropped} - {lists.attrs["who"].name}
+    private = sheet.columns(*TEXTS["headings"]["private"])
+    names = [one.name for one in private if one.name not in gone]
+    return [("private", {"columns": names})] if names else []
 
 
 def _add_scores(task: "Dat", lists: "pd.DataFrame", results: "pd.DataFrame") -> None:

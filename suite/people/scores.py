@@ -23,12 +23,10 @@ def seven_of_ten(
 
     And of each word its number, and 0 or the code of the reason why it does not count, both of shape (lists, 10).
     """
-    scorer.words.look_up(
-        [word for own in words for word in own]
-    )  # in one batch; below it is remembered
-    numbers = np.full(
-        (len(words), NUM_WORDS), CODE[Reason.FORMAT], np.int32
-    )  # what was not written is no word
+    # In one batch; below it is remembered
+    scorer.words.look_up([word for own in words for word in own])
+    # What was not written is no word
+    numbers = np.full((len(words), NUM_WORDS), CODE[Reason.FORMAT], np.int32)
     for row, own in zip(numbers, words, strict=True):
         row[: len(own)] = scorer.words.look_up(list(own))
     bad = scorer.words.bad_words(numbers)

@@ -30,12 +30,10 @@ class Criterion:
     description: str = ""  # what it asks about
     rubric: str = ""  # what each score stands for
     groups: tuple[str, ...] = ()  # who rates it; empty: everybody
-    above: dict[str, StrictInt] | None = (
-        None  # rated only where the same rater gave these criteria more than this
-    )
-    not_applicable: StrictInt | None = (
-        None  # the score that says that the criterion does not apply
-    )
+    # Rated only where the same rater gave these criteria more than this
+    above: dict[str, StrictInt] | None = None
+    # The score that says that the criterion does not apply
+    not_applicable: StrictInt | None = None
 
     def __post_init__(self) -> None:
         if self.lowest >= self.highest:

@@ -23,12 +23,10 @@ from sozo.tasks.task import Answer, ChosenItems, Complete, Item, Row, known_colu
 from sozo.tasks.view import View
 
 SPLITS = TRAIN, CHOOSE, TEST = "train", "choose", "test"
-_NEW, _USABLE, _SENTENCES, _WORDS = (
-    "sentences",
-    "sentences/usable",
-    "sentences/different_sentences",
-    "sentences/content_words",
-)
+_NEW = "sentences"
+_USABLE = "sentences/usable"
+_SENTENCES = "sentences/different_sentences"
+_WORDS = "sentences/content_words"
 _BITS = "sentences/bits_per_character"
 _NOTHING = dict.fromkeys((_NEW, _USABLE, _SENTENCES, _WORDS), 0.0)
 

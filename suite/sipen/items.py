@@ -124,9 +124,8 @@ class SipenItem:
     scale: SafeText = ""  # its name
     expression: SafeText = ""  # in the premise
     replacement: SafeText = ""  # in the hypothesis; empty of a control
-    story: SafeText = (
-        ""  # where the premise is from; premises of one story are not independent
-    )
+    # Where the premise is from; premises of one story are not independent
+    story: SafeText = ""
 
 
 def hypotheses(premise: SipenItem, scale: Scale, start: int) -> Iterator[SipenItem]:
@@ -289,7 +288,6 @@ _JAPANESE = ("はい", "いいえ", "どちらともいえない")
 FORMS = {
     "sipen-v1": Form("sipen", ("Yes", "No", "Maybe"), ", ", " "),  # the paper's (A.1)
     "sipen-ja-v1": Form("sipen_ja", _JAPANESE, "、", ""),  # the paper's in Japanese
-    "sipen-ja-v2": Form(
-        "sipen_ja_v2", _JAPANESE, "、", ""
-    ),  # ours, whose question tells No from Maybe
+    # Ours, whose question tells No from Maybe
+    "sipen-ja-v2": Form("sipen_ja_v2", _JAPANESE, "、", ""),
 }

@@ -32,9 +32,8 @@ class SipenReply:
     """What a model answered."""
 
     item: SipenItem
-    answer: (
-        str | None
-    )  # one of `ANSWERS`; None if it is none of the options: wrong by every label, and counted
+    # One of `ANSWERS`; None if it is none of the options: wrong by every label, and counted
+    answer: str | None
 
 
 def tables(replies: Sequence[SipenReply], items: Sequence[SipenItem]) -> dict[str, Any]:
@@ -67,9 +66,8 @@ def tables(replies: Sequence[SipenReply], items: Sequence[SipenItem]) -> dict[st
             category: _accuracies(replies, category)
             for category in _categories(replies)
         },
-        "steps": _corrected(
-            steps
-        ),  # Table 5: one step against two in the same direction
+        # Table 5: one step against two in the same direction
+        "steps": _corrected(steps),
         # Table 6: stronger against weaker, one step away.
         "directions": _corrected(_contrasts(replies, "", (STRONGER, 1), (WEAKER, 1))),
     }
@@ -163,9 +161,8 @@ def _contrasts(
     for reply in replies:
         item, place = reply.item, (reply.item.direction, reply.item.steps)
         for name in (item.category, item.expression.lower()):
-            if (
-                place in (first, second) and name
-            ):  # of several answers to one item the first counts
+            # Of several answers to one item the first counts
+            if place in (first, second) and name:
                 is_no.setdefault(name, {}).setdefault(item.premise_id, {}).setdefault(
                     place, reply.answer == NO
                 )
@@ -181,10 +178,8 @@ def _contrasts(
                 grouped_share([(int(pair[k]), 1) for pair in pairs]).to_json()
                 for k in (0, 1)
             ]
-            only_first, only_second = (
-                pairs.count((True, False)),
-                pairs.count((False, True)),
-            )
+            only_first = pairs.count((True, False))
+            only_second = pairs.count((False, True))
             row: dict[str, Any] = {
                 "expression": name,
                 "direction": direction,

@@ -148,14 +148,10 @@ class Sipen(Task):
 
     def finish(self, run: Complete) -> dict[str, Any]:
         """Tables 4 to 6, controls, answers."""
-        finished, asked = (
-            self.written(run.folder),
-            {item.id: item for item in self.asked},
-        )
-        metrics, came = (
-            finished.summarised(self.measures, run.source),
-            (a for a in finished.scored if a.reason != ERROR),
-        )
+        finished = self.written(run.folder)
+        asked = {item.id: item for item in self.asked}
+        metrics = finished.summarised(self.measures, run.source)
+        came = (a for a in finished.scored if a.reason != ERROR)
         replies = [
             SipenReply(asked[answer.item], answer.facts["reply"]) for answer in came
         ]

@@ -34,9 +34,8 @@ _PLACES = {
     WEAKER: _STEPS,
     "": (STRONGER, WEAKER),
 }  # what a contrast's row compares, by its direction
-_MOST_UNPARSEABLE = (
-    0.02  # more answers that are none of the options than this, and a line says so
-)
+# More answers that are none of the options than this, and a line says so
+_MOST_UNPARSEABLE = 0.02
 
 
 class SipenView(View[SipenRunResult]):
@@ -73,11 +72,9 @@ class SipenView(View[SipenRunResult]):
 
     def notes(self, run: SipenRunResult) -> list[str]:
         metrics = run.metrics
-        notes, answers, unparseable = (
-            [],
-            metrics["num_answers"],
-            metrics["reasons"]["unparseable"],
-        )
+        notes: list[str] = []
+        answers = metrics["num_answers"]
+        unparseable = metrics["reasons"]["unparseable"]
         if constant := metrics["constant"]:
             called = "not among the options" if constant == OTHER else constant
             notes.append(

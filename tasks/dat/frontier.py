@@ -52,10 +52,9 @@ def free_lists(
         order = rng.permutation(len(unit))
         place = np.empty_like(order)
         place[order] = np.arange(len(unit))
-        words, shuffled = (
-            place[lists],
-            unit[order],
-        )  # the nouns in the order of their groups, for one sweep
+        # The nouns in the order of their groups, for one sweep
+        words = place[lists]
+        shuffled = unit[order]
         for k in range(size):
             total -= shuffled[words[:, k]]
             _redraw(shuffled, words, k, -pull * total, rng)

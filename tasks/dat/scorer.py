@@ -47,9 +47,8 @@ _OF_JAPANESE = (
     "reject_glued",
     "reject_numerals",
 )
-OLSONS_DAT = (
-    "Olson's DAT"  # what only a score on the scale of the published norms is called
-)
+# What only a score on the scale of the published norms is called
+OLSONS_DAT = "Olson's DAT"
 # Distances from cat by GloVe 840B 300d, as the examples of Olson et al.'s program print them.
 _FROM_CAT = {"dog": 0.1983, "thimble": 0.8787}
 
@@ -94,9 +93,8 @@ class DatSettings(EncoderSettings, NounRules, DatRules):
     )
 
     def __post_init__(self) -> None:
-        if isinstance(
-            self.embedding_endpoint, dict
-        ):  # a block of YAML; settings are compared and hashed
+        # A block of YAML; settings are compared and hashed
+        if isinstance(self.embedding_endpoint, dict):
             object.__setattr__(
                 self, "embedding_endpoint", json.dumps(self.embedding_endpoint)
             )

@@ -42,20 +42,16 @@ class DatSummary:
     source: str  # who wrote the answers
     num_answers: int  # all answers, usable or not
     usable: int  # answers with a score. `score`, `std` and `ci95` always stand beside `usable` of `num_answers`.
-    score: (
-        float | None
-    )  # DAT score in [0, 2] (times 100 under Olson's protocol); None without a usable answer
-    std: (
-        float | None
-    )  # sample standard deviation (ddof = 1); None with fewer than two usable answers
-    ci95: (
-        tuple[float, float] | None
-    )  # Student's 95% interval of the mean over the usable answers
+    # DAT score in [0, 2] (times 100 under Olson's protocol); None without a usable answer
+    score: float | None
+    # Sample standard deviation (ddof = 1); None with fewer than two usable answers
+    std: float | None
+    # Student's 95% interval of the mean over the usable answers
+    ci95: tuple[float, float] | None
     all_different_words: int  # distinct words in usable answers (all ten of each, under Olson's protocol too)
     reasons: dict[str, int]  # unusable answers by reason, every reason named
-    instruments: dict[str, float] = field(
-        default_factory=dict
-    )  # `sozo.tasks.dat.instruments`; what was measured
+    # `sozo.tasks.dat.instruments`; what was measured
+    instruments: dict[str, float] = field(default_factory=dict)
 
     @property
     def came(self) -> int:
@@ -141,10 +137,8 @@ def summary_of(
         )
     usable = table.filter(scored)
     scores, n = usable["score"].to_numpy().astype(np.float64), len(usable)
-    mean, std = (
-        float(scores.mean()) if n else None,
-        float(scores.std(ddof=1)) if n > 1 else None,
-    )
+    mean = float(scores.mean()) if n else None
+    std = float(scores.std(ddof=1)) if n > 1 else None
     reasons = dict.fromkeys(map(str, reasons_in(language)), 0)
     reasons |= {
         row["values"]: row["counts"]
@@ -242,10 +236,8 @@ class DatRunResult(RunResult):
     ) -> tuple[float, int] | None:
         if measure.name != DIFFERENT_WORDS.name:
             return super().shared(pairs, measure, one_base=one_base)
-        base, n = (
-            pairs[0][0].lists,
-            min(len(run.lists) for pair in pairs for run in pair),
-        )
+        base = pairs[0][0].lists
+        n = min(len(run.lists) for pair in pairs for run in pair)
         return (log_hill_variance(base, n), len(base)) if one_base else None
 
     def sides(self, base: Self, measure: Measure) -> tuple[float | None, float | None]:

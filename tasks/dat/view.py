@@ -201,10 +201,8 @@ def instrument_cell(values: Mapping[str, float], name: str) -> Cell:
     >>> instrument_cell({"pairing": 0.0074, "pairing_se": 0.0002}, "pairing").line
     '0.0074 [0.0070, 0.0078]'
     """
-    value, known = (
-        values.get(name),
-        (values.get(f"{name}_low"), values.get(f"{name}_high")),
-    )
+    value = values.get(name)
+    known = (values.get(f"{name}_low"), values.get(f"{name}_high"))
     low, high = normal_interval(value, values.get(f"{name}_se"), 1) or known
     return Cell(
         INSTRUMENTS[name].inside(Estimate(value, low, high), MEAN), INSTRUMENTS[name]

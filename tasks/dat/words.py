@@ -121,13 +121,11 @@ class WordTable:
         self._codes: dict[str, int] = {}
         self._index = WordIndex()  # the same codes by the words' hashes
         self._identities: dict[str, int] = {}
-        self.rows = np.zeros(
-            0, np.int32
-        )  # of each noun in the vectors' matrix; -1 or _AMBIGUOUS for none
+        # Of each noun in the vectors' matrix; -1 or _AMBIGUOUS for none
+        self.rows = np.zeros(0, np.int32)
         self.flags = np.zeros(0, np.uint8)  # bits of the noun's kinds (`BITS`)
-        self.identities = np.zeros(
-            0, np.int32
-        )  # nouns of equal identity are the same word
+        # Nouns of equal identity are the same word
+        self.identities = np.zeros(0, np.int32)
         self.hashes = np.zeros((0, 2), np.uint64)  # for the duplicates' keys
         self.lemmas = np.zeros((0, 2), np.uint64)  # the same of the nouns' lemmas
 
@@ -138,9 +136,8 @@ class WordTable:
             return np.fromiter(map(codes.__getitem__, words), np.int32, len(words))
         except KeyError:
             words = list(map(whole_word, words))
-            if (
-                len(codes) > _MAX_CACHED
-            ):  # a model that babbles must not fill the memory
+            # A model that babbles must not fill the memory
+            if len(codes) > _MAX_CACHED:
                 codes = self._codes = {
                     word: code for word, code in codes.items() if code >= 0
                 }

@@ -18,8 +18,13 @@ from sozo.data.jsonl import SafeFilledText, SafeId, read_objects, record_of
 DATASET = "nlp-waseda/JCQ"
 # In the order of the paper's Tables 1 and 4.
 TASKS = (
-    *("unusual uses", "consequences", "just suppose", "situation"),
-    *("common problem", "improvement", "imaginative stories"),
+    "unusual uses",
+    "consequences",
+    "just suppose",
+    "situation",
+    "common problem",
+    "improvement",
+    "imaginative stories",
 )
 CRITERIA = ("fluency", "flexibility", "originality", "elaboration")
 # Of the test split as `content_hash` writes it: a hub revision does not say what came from a mirror or a file. The same
@@ -110,9 +115,8 @@ def _rows(
         from datasets import load_dataset
 
         rows = load_dataset(name, split="test", revision=revision)
-    except (
-        Exception
-    ) as error:  # the hub's clients raise errors of half a dozen packages
+    # The hub's clients raise errors of half a dozen packages
+    except Exception as error:
         cause = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise UserError(
             f"{name}: cannot be had from the hub ({cause}); {remedy}"

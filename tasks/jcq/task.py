@@ -180,9 +180,8 @@ class Jcq(JudgedTask):
         unusable = dict[str, Row]()
         for item, answer in zip(items, answers, strict=True):
             text = answer.text if answer.seed is None else judged_part(answer.text)
-            if (
-                answer.finish_reason == NOT_AT_HAND
-            ):  # which no text is, so that its judgement is of no other answer
+            # Which no text is, so that its judgement is of no other answer
+            if answer.finish_reason == NOT_AT_HAND:
                 text = f"{NOT_AT_HAND}: {answer.id}"
             if why := no_answer(answer):
                 facts = {} if why == ERROR else {"judged": text}

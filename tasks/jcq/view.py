@@ -78,10 +78,8 @@ class JcqView(View[JcqRunResult]):
     def reader_answers(self, run: JcqRunResult) -> Iterator[tuple[str, ReaderAnswer]]:
         for answer in run.answers():
             states = [] if answer.complete else [answer.state]
-            facts, note = (
-                {"length": len(judged_part(answer.text)), "extras": states},
-                answer.facts.get("reply"),
-            )
+            facts = {"length": len(judged_part(answer.text)), "extras": states}
+            note = answer.facts.get("reply")
             more = {
                 "marks": run.scores_of(answer),
                 "note": note,

@@ -115,9 +115,8 @@ class Compliance:
     """How far a rewrite keeps to the prompt's conditions; `copied` is none of them: near 1 the story was said again."""
 
     length: int  # characters (code points) without outer white space and line breaks
-    one_line: (
-        bool  # whether it holds no line break of any kind (\\n, \\r, \\u2028, ...)
-    )
+    # Whether it holds no line break of any kind (\\n, \\r, \\u2028, ...)
+    one_line: bool
     extras: tuple[str, ...]  # what it holds beside the story (`Extra`)
     copied: float | None  # see `copied_share`
 

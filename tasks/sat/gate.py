@@ -22,15 +22,13 @@ from sozo.tasks.sat.score import what_counts
 # Share of letters: rewrites 0.56 to 0.79, news 0.42; word lists up to 0.32, English 0, readings 0.98.
 KANA = (0.35, 0.9)
 DISTINCT = 0.8  # share of 4-grams that are new: rewrites from 0.96, tales from 0.91; anything repeated up to 0.27
-JOINT = (
-    -2350.0
-)  # `Prose.joint`: rewrites up to -2970, tales up to -2500; shuffled words from -1740
+# `Prose.joint`: rewrites up to -2970, tales up to -2500; shuffled words from -1740
+JOINT = -2350.0
 COPIED = 0.3  # share of the story's 8-grams: rewrites up to 0.02; half a story 0.46
 KEPT = 0.6  # weight of the story's terms: rewrites up to 0.37; the story with a quarter of its nouns replaced 0.84
 RIVALS = 0.01  # of the tales, one of 113: rewrites up to 1, off topic mostly from 2
-RIVALS_OF_HALF = (
-    0.115  # of the tales, 12 of 113: rewrites up to 9, an essay as one half from 17
-)
+# Of the tales, 12 of 113: rewrites up to 9, an essay as one half from 17
+RIVALS_OF_HALF = 0.115
 
 _KANA = re.compile(f"[{HIRAGANA}ァ-ヺー]")
 _CONTENT = ("名詞", "動詞", "形容詞", "副詞")
@@ -41,9 +39,8 @@ _EMPTY = (
 )  # こと, ため, 三: nouns that say nothing of what a text is about
 _SENTENCE = re.compile(r"[^。]*。|[^。]+$")
 _REPRESENTATIVE = re.compile(r"代表表記:(\S+)")
-_NAME = re.compile(
-    "[ァ-ヶー]{2,}"
-)  # unknown words in katakana are mostly names: ナルキッソス
+# Unknown words in katakana are mostly names: ナルキッソス
+_NAME = re.compile("[ァ-ヶー]{2,}")
 _KANJI = re.compile("[\u4e00-\u9fff]")
 _UNKNOWN = "未定義語"
 

@@ -46,9 +46,8 @@ class SatReason(StrEnum):
 
     ERROR = "error"  # it never came
     NO_TEXT = "no_text"  # not one letter or digit but in reasoning
-    STORY_NO_VECTOR = (
-        "story_no_vector"  # the encoder has a zero or non-finite vector for the story
-    )
+    # The encoder has a zero or non-finite vector for the story
+    STORY_NO_VECTOR = "story_no_vector"
     NO_VECTOR = "no_vector"  # or for the rewrite
 
 

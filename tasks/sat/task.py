@@ -86,13 +86,10 @@ class Sat(Task):
         )
 
     def score(self, items: Sequence[Item], answers: Sequence[Answer]) -> list[Row]:
-        stories = [
-            item.columns["story"] for item in items
-        ]  # in training they are none of the benchmark's
-        compared, rows = (
-            self.scorer.compare(stories, [answer.text for answer in answers]),
-            [],
-        )
+        # In training they are none of the benchmark's
+        stories = [item.columns["story"] for item in items]
+        compared = self.scorer.compare(stories, [answer.text for answer in answers])
+        rows = []
         for story, answer, (score, reason) in zip(
             stories, answers, compared, strict=True
         ):

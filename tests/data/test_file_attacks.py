@@ -26,7 +26,7 @@ from sozo.data.errors import UserError
 from sozo.data.record import read_json
 from sozo.data.schema import iter_tables, part_paths, write_columns
 from sozo.data.settings import read_yaml
-from sozo.eval.answered import read_answers
+from sozo.eval.run import read_answers
 from sozo.scoring.embeddings.vector_file import VectorFile
 from sozo.scoring.embeddings.word_vectors import WordVectors
 from sozo.scoring.endpoint.profile import read_profile

@@ -22,7 +22,6 @@ from sozo.data.settings import _NOT_HERE, from_json, hint, read_yaml
 from sozo.data.study_folder import read_study
 from sozo.data.wandb_run import training_summary
 from sozo.data.yaml_loader import parse_yaml
-from sozo.eval.cli import run_cli
 from sozo.eval.report.render import render
 from sozo.models.tiny import ensure_tiny
 from sozo.models.vocabulary import restore_vocabulary
@@ -329,23 +328,3 @@ def test_a_word_of_ours_comes_only_where_it_exists():
     assert hint("torch_dtype", ["torch_compile"]) == " (did you mean torch_compile?)"
     assert hint("learning_rat", ["learning_rate"]) == " (did you mean learning_rate?)"
     assert _NOT_HERE["max_prompt_length"] in hint("max_prompt_length", ["max_length"])
-
-
-@pytest.mark.parametrize(
-    ("words", "told"),
-    [
-        ("run --top_k=20 --top-p 0.9", "top_k=20,top_p=0.9"),
-        ("dat --temperature --top-p 0.9", "temperature=...,top_p=0.9"),
-        ("dat --temperature 0.7 --temperature 0.8", "temperature=0.8"),
-        ("run --best-of 4", "best-of=4"),
-    ],
-)
-def test_a_flag_of_another_tool_for_sampling_is_told_by_ours(
-    words, told, monkeypatch, capsys
-):
-    words = ["sozo", *words.split(), "--model", "tiny", "--output", "runs"]
-    monkeypatch.setattr(sys, "argv", words)
-    with pytest.raises(SystemExit) as ended:
-        run_cli()
-    assert ended.value.code == 2
-    assert capsys.readouterr().err.endswith(f"it as: --sampling {told}\n")

@@ -14,10 +14,9 @@ from sozo.data.jsonl import write_objects
 from sozo.data.processes import Processes
 from sozo.data.run_folder import unlock
 from sozo.data.schema import Completion, write_columns
-from sozo.eval import answered
-from sozo.eval.answered import read_answers, score_parts
+from sozo.eval import run
 from sozo.eval.draw import SamplingOptions, draw_parts
-from sozo.eval.run import score_answers
+from sozo.eval.run import read_answers, score_answers, score_parts
 from sozo.scoring.measure import Measure
 from sozo.tasks import Jcq, Sat, finished_run
 from sozo.tasks.jcq.questions import trial_questions
@@ -200,7 +199,7 @@ def test_judgements_that_were_half_written_into_the_table_are_written_again_and_
     monkeypatch.setitem(score_parts.__kwdefaults__, "part_rows", 10)
     whole, _ = judged_by(lambda _: VERDICT, tmp_path / "whole")
     with monkeypatch.context() as patch:
-        patch.setattr(answered, "write_columns", killing(write_columns, 2))
+        patch.setattr(run, "write_columns", killing(write_columns, 2))
         with pytest.raises(KilledError):
             judged_by(lambda _: VERDICT, tmp_path / "killed")
     unlock(tmp_path / "killed")

@@ -118,17 +118,6 @@ def test_every_answer_is_a_row_with_its_score_or_why_it_has_none(runs, tmp_path)
     assert shares == ["1.0" if row["score"] else "0.0" for row in rows[:40]]
 
 
-def test_json_lines_hold_the_same(runs, tmp_path):
-    rows = written(tmp_path / "a.csv", runs)
-    write_answers(tmp_path / "a.jsonl", find_evaluated([str(runs)]))
-    lines = [
-        json.loads(line) for line in (tmp_path / "a.jsonl").read_bytes().splitlines()
-    ]
-    assert [
-        {k: "" if v is None else str(v) for k, v in line.items()} for line in lines
-    ] == rows
-
-
 def test_the_columns_of_a_task_do_not_depend_on_who_judged_or_what_came_out(
     runs, tmp_path
 ):
@@ -186,16 +175,6 @@ def test_a_text_stays_what_it_was_and_runs_nowhere(tmp_path):
     }
     assert {name: row["text"] for name, row in rows.items()} == expected
     assert rows["lines"]["asked"] == "linesの話"
-    write_answers(
-        tmp_path / "a.jsonl", find_evaluated([f"犬\udcff={tmp_path / 'run'}"])
-    )
-    lines = [
-        json.loads(line) for line in (tmp_path / "a.jsonl").read_bytes().splitlines()
-    ]
-    assert {line["item"]: line["text"] for line in lines} == ODD | {
-        "surrogate": "犬\\ud800"
-    }
-    assert {line["model"] for line in lines} == {"犬\\udcff"}
 
 
 def test_of_a_dat_run_with_a_number_of_lists_those_are_written_that_count(tmp_path):
@@ -256,36 +235,23 @@ def test_where_no_run_is_finished_there_is_nothing_to_write(runs, tmp_path):
     }
 
 
-def test_a_file_of_somebody_elses_is_left_alone(runs, tmp_path):
-    own = tmp_path / "a.csv"
-    assert written(own, runs / "before" / "jcq") != written(own, runs / "after" / "jcq")
-    mine = [
-        f"{line},5" if k else f"{line},rating"
-        for k, line in enumerate(own.read_text("utf-8").splitlines())
-    ]
-    for content in ("\n".join(mine), "", '"\n', "\0"):
-        own.write_text(content, "utf-8")
-        with refused("table of answers: not ours"):
-            written(own, runs)
-        assert own.read_text("utf-8") == content
-    for content in ("", '{"model": "m"}\n', "3\n", "x"):
-        (tmp_path / "a.jsonl").write_text(content, "utf-8")
-        with refused("table of answers: not ours"):
-            written(tmp_path / "a.jsonl", runs)
+def test_a_file_that_is_there_is_left_alone(runs, tmp_path):
+    (tmp_path / "own.csv").write_text("rating\n5\n")
     (tmp_path / "folder.csv").mkdir()
-    with refused("table of answers: not ours"):
-        written(tmp_path / "folder.csv", runs)
-    (tmp_path / "link.csv").symlink_to(own)
+    (tmp_path / "link.csv").symlink_to(tmp_path / "own.csv")
+    for name in ("own.csv", "folder.csv", "a.xlsx"):
+        with refused("table of answers: no new CSV file"):
+            written(tmp_path / name, runs)
     with refused("table of answers: a link"):
         written(tmp_path / "link.csv", runs)
-    with refused("table of answers: no such form"):
-        written(tmp_path / "a.xlsx", runs)
+    assert (tmp_path / "own.csv").read_text() == "rating\n5\n"
     assert not [path for path in tmp_path.iterdir() if path.name.endswith(".tmp")]
 
 
-def test_the_command_writes_the_file_again(runs, tmp_path, monkeypatch, capsys):
+def test_the_command_says_how_many_answers_it_wrote(
+    runs, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
-    for _ in range(2):
-        here("answers", runs, "--output", "new/a.JSONL")
-        assert capsys.readouterr().out == "new/a.JSONL (150 answers)\n"
-    assert len((tmp_path / "new" / "a.JSONL").read_bytes().splitlines()) == 150
+    here("answers", runs, "--output", "new/a.CSV")
+    assert capsys.readouterr().out == "new/a.CSV (150 answers)\n"
+    assert len(read_csv(tmp_path / "new" / "a.CSV")) == 150

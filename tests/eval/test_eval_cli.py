@@ -284,7 +284,12 @@ def flags_of(text: str) -> list[str]:
 def test_help_has_panels_and_rare_flags_only_on_request() -> None:
     short, long = run_eval("run", "-h").stdout, run_eval("run", "--help-all").stdout
     panels = re.findall(r"^(\S.*):$", short, re.MULTILINE)
-    assert {"Model", "Cost", "Judge", "dat", "jcq", "sat"} < set(panels)
+    assert panels == ["Options", "Model", "Cost", "Sampling", "Output"]
+    assert len(flags_of(short)) <= 25
+    jcq = run_eval("run", "--tasks", "jcq", "sat", "-h").stdout
+    own = set(flags_of(jcq)) - set(flags_of(short))
+    assert {"--questions", "--stories", "--retry-unjudged"} < own
+    assert "--olson" not in own
     often = set(flags_of(short)) - {"--help-all"}
     assert often < set(flags_of(long))
     rare = set(flags_of(long)) - often
@@ -295,6 +300,7 @@ def test_help_has_panels_and_rare_flags_only_on_request() -> None:
         "--sat-embedding-cache",
     } <= rare
     assert f"Rarer flags, too: {len(rare)} more." in short
+    assert {"--olson", "--questions"} < rare
     # One flag of a base class stands in the panel of that class, whatever task inherits it.
     judge = long.partition("\nJudge:\n")[2].partition("\n\n")[0]
     assert {"--judge-model", "--retry-unjudged"} <= set(flags_of(judge))
@@ -332,13 +338,16 @@ def test_a_setting_of_ones_own_falls_in_a_panel_by_itself() -> None:
     )
 
 
-def test_a_command_that_is_none_says_where_it_is() -> None:
-    done = run_eval("grpo", "--config", "x.yaml")
-    assert (done.returncode, says("sozo: grpo", done.stderr)) == (2, True)
-    done = run_eval("jcq", "--model", "m")
-    assert (done.returncode, says("sozo: jcq", done.stderr)) == (2, True)
+def test_a_command_that_is_none_is_refused() -> None:
     done = run_eval("repot")
     assert (done.returncode, "Did you mean 'report'?" in done.stderr) == (2, True)
+
+
+def test_what_is_for_a_paper_stands_behind_the_daily_commands() -> None:
+    lines = run_eval("--help").stdout.partition("Commands:")[2].splitlines()
+    names = [line.split()[0] for line in lines if line[2:3].strip()]
+    daily = {"run", "dat", "report", "answers", "compare", "train"}
+    assert daily < set(names[: names.index("agreement")])
 
 
 def test_questions_that_cannot_be_had_are_said_once_before_a_model_is_loaded(

@@ -9,11 +9,9 @@ from command_line import here
 from model_server import completion, server
 from run_files import config_of, metrics_of
 from sentences import refused
-from sozo.eval.deliver.wandb_results import _values
-from sozo.eval.run import TaskRun
+from sozo.eval.wandb_results import _values
 from sozo.tasks import finished_run
 from sozo.tasks.jcq.questions import trial_questions
-from sozo.tasks.jcq.task import Jcq
 from two_tasks import RUN, VERDICT, both, command, evaluate, story_teller
 
 NUMBERS = {question.question: k for k, question in enumerate(trial_questions())}
@@ -122,7 +120,6 @@ def test_answers_that_were_cut_or_empty_are_counted_beside_the_mean(tmp_path):
     shown = " ".join(done.stdout.split())
     assert "Answers: cut at the limit 10 of 35, 28.6%" in shown
     assert "10 of 35 answers cut at the limit" in shown
-    assert "20 of 35 answers were cut or left without text at 4096 tokens" in shown
     limits = [body.get("max_tokens", 0) for body in requests if body["model"] == "m"]
     assert max(limits) == 4096
 
@@ -156,21 +153,9 @@ def test_no_judge_is_shown_an_answer_without_text_and_all_are_counted(tmp_path):
     assert "3 of 35 answers without text" in shown
     assert "Unusable: without text 3 of 35, 8.6%" in shown
     run = finished_run(tmp_path / "out" / RUN)
-    logged = _values(TaskRun(Jcq(), run.folder, run.metrics, True))
-    assert (logged["reasons_error"], logged["reasons_no_text_of"]) == (1, 35)
-
-
-def test_reasoning_that_reaches_the_limit_and_leaves_no_text_is_said_in_a_line(
-    tmp_path,
-):
-    with server(lambda body: completion("", "length")) as (url, _):
-        words = ("dat", "--model", "m", "--base-url", url, "--num-answers", "3")
-        done = evaluate(tmp_path, *words, "--output", "out")
-    assert done.returncode == 0, done.stderr
-    assert (
-        "\n3 of 3 answers were cut or left without text at 256 tokens: --max-new-tokens\n"
-        in done.stdout
-    )
+    logged = _values(run)
+    reasons = [logged[f"eval/jcq/reasons_{why}"] for why in ("error", "no_text_of")]
+    assert reasons == [1, 35]
 
 
 PRICES = ("--judge-price-in", "1", "--judge-price-out", "1")

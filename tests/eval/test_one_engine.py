@@ -9,11 +9,10 @@ from typer.testing import CliRunner
 
 from model_folders import LLM
 from run_files import bytes_of, config_of
-from sentences import refused, says
+from sentences import says
 from sozo.data.errors import UserError
 from sozo.data.run_folder import unlock
 from sozo.eval.cli import make_app
-from sozo.eval.isolated_failures import IsolatedFailures
 from sozo.models import generators, transformers_model, vllm_engine
 from sozo.tasks.task import Task
 from toy_task import Lipogram, score
@@ -150,15 +149,6 @@ def test_an_engine_is_shut_down_where_a_task_fails(models, vllm, tmp_path, monke
     assert len(stopped) == 1
 
 
-def test_where_all_fail_no_others_are_done():
-    failures = IsolatedFailures(2, generators.Loaded())
-    for name in ("one/dat", "two/dat"):
-        with failures.run(name):
-            raise UserError("refused")
-    with refused("run: all failed"):
-        failures.end()
-
-
 @pytest.mark.parametrize("kind", [Refusing, Broken])
 def test_a_failure_costs_the_others_nothing(kind, models, loads, tmp_path, monkeypatch):
     tasks = (*TASKS, f"test_one_engine.{kind.__name__}")
@@ -224,7 +214,7 @@ def test_one_task_of_one_model_fails_in_one_line_as_ever(models, tmp_path, monke
 
 def test_several_processes_end_together(models, tmp_path, monkeypatch):
     # One that went on would wait for others that did not fail.
-    monkeypatch.setattr("sozo.eval.isolated_failures.world_size", lambda: 2)
+    monkeypatch.setattr("sozo.eval.run.world_size", lambda: 2)
     tasks = (*TASKS, "test_one_engine.Refusing")
     done = run(monkeypatch, tmp_path, models, "refusing", "lipogram", tasks=tasks)
     assert done.exit_code == 2
@@ -288,7 +278,7 @@ def test_where_no_benchmark_is_named_hivemind_is_left_out(monkeypatch, tmp_path)
 
     monkeypatch.setenv("SOZO_TASKS", TASKS[0])
     monkeypatch.setattr("sozo.eval.cli.task_type", choose)
-    monkeypatch.setattr("sozo.eval.cli.check_delivery", enough)
+    monkeypatch.setattr("sozo.eval.cli._run", enough)
     CliRunner().invoke(
         make_app(), ["run", "--model", "tiny", "--output", str(tmp_path / "out")]
     )

@@ -10,10 +10,9 @@ from fakes import FakeNouns, axis_encoder, read_answer_table
 from run_files import bytes_of, config_of, metrics_of
 from sampling_worker import NOUNS, dat_by, sample
 from sentences import refused
-from sozo.eval.answered import read_answers, score_parts
 from sozo.eval.cli import make_app
 from sozo.eval.draw import SamplingOptions
-from sozo.eval.run import run_task, score_answers
+from sozo.eval.run import read_answers, run_task, score_answers, score_parts
 from sozo.models.settings import GeneratorSettings
 from sozo.tasks.dat.scorer import DatScorer, DatSettings
 from sozo.tasks.dat.task import Dat
@@ -111,9 +110,8 @@ def test_finished_is_left_alone_and_another_table_is_refused(run, tmp_path):
 
 
 def test_what_cannot_be_scored_again_is_one_line(run, tmp_path):
-    for output in (run, run / "answers" / ".." / "."):
-        with refused("score: the table itself"):
-            score_answers(STRICT, run, output)
+    with refused("score: the table itself"):
+        score_answers(STRICT, run, run)
     with refused("score: no such file"):
         score_answers(STRICT, tmp_path / "none", tmp_path / "new")
     (run / "metrics.json").unlink()

@@ -144,20 +144,6 @@ def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere
     assert (summary["eval/jcq/mean"], summary["eval/jcq/judge"]) == (3.5, "j")
     uses = [summary[f"eval/jcq/unusual uses{part}"] for part in ("", "_n", "_of")]
     assert uses == [3.5, 4, 5]
-    artifacts = {
-        record.artifact.name: record.artifact
-        for record in records
-        if record.HasField("artifact")
-    }
-    ours = artifacts[f"{TRAINED}-jcq-grpo-checkpoint-9"]
-    held = {entry.path for entry in ours.manifest.contents}
-    assert held == {
-        "config.json",
-        "metrics.json",
-        "judgements.jsonl",
-        "items.jsonl",
-        "answers/part-00000.parquet",
-    }
     # Of the process that evaluates, W&B knows neither its command line nor what it printed.
     kept = {path.name for path in (tmp_path / "out" / "wandb").rglob("*")}
     assert not kept & {"output.log", "wandb-metadata.json", "requirements.txt"}
@@ -169,7 +155,7 @@ def test_results_go_into_the_run_that_trained_the_checkpoint_and_the_key_nowhere
     (table,) = iter_tables(tmp_path / "out" / "grpo" / "final" / "jcq")
     assert "Bearer ***" in str(table.to_pylist())
     assert KEY not in str(table.to_pylist())
-    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) > 60
+    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) > 50
     assert files_with_key(tmp_path) == []
     assert KEY not in done.stdout + done.stderr
 

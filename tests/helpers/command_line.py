@@ -9,7 +9,7 @@ import typer
 
 import warm
 from sozo.eval.cli import make_app
-from sozo.eval.flags import expand_flags, list_flags
+from sozo.eval.flags import expand_flags
 
 
 def sozo(folder, *words, **environment):
@@ -22,6 +22,6 @@ def sozo(folder, *words, **environment):
 def here(*words):
     """The status of the command in this process; what it is refused with is raised, and not printed."""
     commands = typer.main.get_command(make_app())
-    flags = expand_flags([*map(str, words)], list_flags(commands))
+    flags = expand_flags([*map(str, words)], commands)
     with patch("sozo.eval.flags.one_line_errors", nullcontext):
         return commands(flags, standalone_mode=False)

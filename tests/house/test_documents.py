@@ -17,7 +17,7 @@ from shipped import METHODS, ON_CPU
 from sozo.data.schema import write_columns
 from sozo.eval.cli import make_app
 from sozo.eval.draw import PAPER_ANSWERS, TRIALS
-from sozo.eval.flags import expand_flags, list_flags
+from sozo.eval.flags import expand_flags
 from sozo.rewards.integrations.serve import MOST_COMPLETIONS
 from sozo.scoring.endpoint.profile import Profile, read_profile
 from sozo.tasks import task_type
@@ -66,7 +66,7 @@ def test_there_is_something_to_check():
 def test_a_command_of_evaluation_parses(words, monkeypatch):
     monkeypatch.setenv("SOZO_TASKS", "examples.task.Acrostic")
     command = get_command(make_app())
-    words = expand_flags(words, list_flags(command))
+    words = expand_flags(words, command)
     context = None
     while hasattr(command, "resolve_command"):
         context = command.make_context("eval", words, parent=context)

@@ -26,7 +26,7 @@ from sozo.data.errors import one_line_errors
 from sozo.data.jsonl import write_records
 from sozo.data.schema import iter_tables
 from sozo.eval.cli import make_app
-from sozo.eval.flags import expand_flags, list_flags
+from sozo.eval.flags import expand_flags
 from sozo.models.tiny import ensure_tiny
 from sozo.tasks import task_type
 from sozo.tasks.jcq.questions import trial_questions
@@ -213,7 +213,7 @@ def run_in_process(words, capsys):
     """`sozo ...` without the seconds that a new process takes to start: exit status, output, errors."""
     command = get_command(make_app())
     with pytest.raises(SystemExit) as ended, one_line_errors("sozo"):
-        command(expand_flags(words, list_flags(command)), prog_name="sozo")
+        command(expand_flags(words, command), prog_name="sozo")
     captured = capsys.readouterr()
     return ended.value.code or 0, captured.out, captured.err
 

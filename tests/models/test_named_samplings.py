@@ -1,7 +1,8 @@
-"""Ways to sample: their names, what they truncate, rows of their own, the best of several, several in one reply."""
+"""Ways to sample: their names, what they truncate, rows of their own, the best of several."""
 
 import itertools
 import json
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -24,10 +25,10 @@ from sentences import refused, says
 from sozo.data.errors import UserError
 from sozo.data.processes import Processes
 from sozo.data.schema import Completion, iter_tables
-from sozo.eval.draw import SamplingOptions, draw_parts
+from sozo.eval.draw import Evaluation, SamplingOptions, draw_parts
 from sozo.eval.plan import plan
 from sozo.eval.run import run_task, score_answers
-from sozo.models import tiny, verbalized
+from sozo.models import tiny
 from sozo.models.model_support import encode_text
 from sozo.models.sampling import Sampling
 from sozo.models.settings import GeneratorSettings, decide
@@ -46,7 +47,7 @@ from sozo.scoring.measure import Measure
 from sozo.tasks import finished_run
 from sozo.tasks.dat.task import Dat
 from sozo.tasks.run_result import RunResult
-from sozo.tasks.task import Answer, Item, Row, Task
+from sozo.tasks.task import Item, Row, Task
 
 TRUNCATIONS = [
     {"min_p": 0.1},
@@ -78,7 +79,7 @@ def test_names_have_one_way_to_be_written():
         "top_k": 20,
         "top_p": 0.9,
     }
-    assert Sampling.parse("verbalized=5,best-of=4") == Sampling(best_of=4, verbalized=5)
+    assert Sampling.parse("best-of=4") == Sampling(best_of=4)
     assert Sampling.parse(None) == Sampling.parse("") == Sampling()
     assert Sampling().named("base") == "base"
     assert Sampling.parse("temperature=2").named("base") == "base temperature=2"
@@ -226,11 +227,11 @@ class Script:
 
 def draw_so(writer, how, folder, batch_size=2, task=None):
     sampling = SamplingOptions(answers_per_item=1, batch_size=batch_size)
-    how = Sampling.parse(how)
+    best_of = Sampling.parse(how).best_of
     task = task or Asks()
     parts = folder / "answers"
     parts.mkdir(parents=True, exist_ok=True)
-    draw_parts(task, task.items(), writer, sampling, parts, Processes(), how)
+    draw_parts(task, task.items(), writer, sampling, parts, Processes(), best_of)
     return read(parts), read(folder / "drawn")
 
 
@@ -290,69 +291,6 @@ def test_what_was_drawn_before_a_kill_is_not_asked_again(tmp_path):
     assert [batch for batch, _ in writer.asked] == [1]
 
 
-def said(*pairs):
-    return "\n".join(
-        f"<response>\n<text>{text}</text>\n<probability>{p}</probability>\n</response>"
-        for text, p in pairs
-    )
-
-
-def test_one_of_several_verbalized_answers_is_drawn_by_its_probability(tmp_path):
-    replies = said(("犬", 0.7), ("猫", "0.2"), ("never", 0))
-    items = [Item(str(k), "一つ") for k in range(2000)]
-    asked = [Answer(item.id, item.id, replies) for item in items]
-    texts = [answer.text for answer in verbalized.drawn(asked, 3, 0, 0)]
-    assert texts == [answer.text for answer in verbalized.drawn(asked, 3, 0, 0)]
-    assert texts != [answer.text for answer in verbalized.drawn(asked, 3, 0, 1)]
-    assert texts.count("犬") + texts.count("猫") == 2000
-    assert abs(texts.count("犬") / 2000 - 7 / 9) < 0.03
-
-
-def test_each_probability_is_read_in_its_unit():
-    reply = said(("犬", "50%"), ("猫", "0.5"))
-    asked = [Answer(str(k), "a", reply) for k in range(2000)]
-    texts = [answer.text for answer in verbalized.drawn(asked, 2, 0, 0)]
-    assert abs(texts.count("犬") / 2000 - 1 / 2) < 0.04
-
-
-def test_a_preamble_that_names_the_tags_is_no_answer():
-    preamble = "Here are 2 responses, each with a <text> and a <probability>:\n"
-    reply = preamble + said(("犬", 1), ("猫", 0))
-    (answer,) = verbalized.drawn([Answer("a", "a", reply)], 2, 0, 0)
-    assert answer.text == "犬"
-
-
-def test_verbalized_asks_in_the_prompts_language_and_keeps_the_reply(tmp_path):
-    reply = "<think>four</think>" + said(("good", 1), ("good", 1))
-    writer = Script(reply)
-    answers, drawn = draw_so(writer, "verbalized=2", tmp_path)
-    assert [row[2:] for row in answers] == [("good", 4.0, None)] * 2
-    assert [row[2] for row in drawn] == [reply] * 2
-    ((_, (japanese, english)),) = writer.asked
-    assert "回答を2個生成し" in japanese
-    assert japanese.endswith("\n一つ")
-    assert "Generate 2 responses to the user query" in english
-    assert english.endswith("\ntwo")
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        "1. 犬\n2. 猫",
-        said(("犬", 0.5)),
-        said(("犬", 0.5), ("猫", "high")),
-        said(("犬", 0), ("猫", 0)),
-        said(("犬", "9" * 400), ("猫", 1)),
-        said(("犬", 0.5), (" ", 0.5)),
-        said(("犬", 0.5), ("猫", 0.5), ("鳥", 0.5)),
-    ],
-)
-def test_a_reply_in_another_form_is_unusable_with_the_reason(reply, tmp_path):
-    answers, drawn = draw_so(Script(reply), "verbalized=2", tmp_path)
-    assert [row[2:] for row in answers] == [("", 0.0, "wrong_form")] * 2
-    assert drawn[0][2] == reply
-
-
 class Reads(Script):
     """Reads texts, too: a text is worth its length; counts the texts."""
 
@@ -368,16 +306,10 @@ class AsksAndReads(Asks):
         return [texts[0], one, texts[1], texts[2], two]
 
 
-@pytest.mark.parametrize(
-    ("how", "reply", "batch_size"),
-    [("verbalized=2", said(("犬", 1), ("犬", 1)), 2), ("best-of=3", "犬", 5)],
-)
-def test_a_text_is_read_once_as_it_is_however_answers_are_drawn(
-    how, reply, batch_size, tmp_path
-):
+def test_a_text_is_read_once_as_it_is_though_the_best_of_several_is_kept(tmp_path):
     """Also in a part that asks nothing besides."""
-    writer = Reads(reply)
-    answers, drawn = draw_so(writer, how, tmp_path, batch_size, AsksAndReads())
+    writer = Reads("犬")
+    answers, drawn = draw_so(writer, "best-of=3", tmp_path, 5, AsksAndReads())
     assert [(row[1], row[2]) for row in answers] == [
         ("t", "9.0"),
         ("a", "犬"),
@@ -387,22 +319,7 @@ def test_a_text_is_read_once_as_it_is_however_answers_are_drawn(
     ]
     read_of = [text for kind, texts in writer.asked if kind == "read" for text in texts]
     assert read_of == [name * 9 for name in "tuv"]
-    assert {row[1] for row in drawn} == {"a", "b"}
-
-
-@pytest.mark.parametrize(
-    ("finish_reason", "becomes"),
-    [
-        ("stop", "stop"),
-        (None, None),
-        ("error", "error"),
-        ("content_filter", "content_filter"),
-    ],
-)
-def test_an_empty_reply_is_in_no_form_unless_it_never_came(finish_reason, becomes):
-    reply = Answer("a", "a", "", finish_reason=finish_reason)
-    (answer,) = verbalized.drawn([reply], 2, 0, 0)
-    assert (answer.text, answer.finish_reason) == ("", becomes)
+    assert Counter(row[1] for row in drawn) == {"t": 1, "a": 3, "u": 1, "v": 1, "b": 3}
 
 
 def test_each_sampling_is_a_row_that_says_how_many_were_drawn(tmp_path):
@@ -443,19 +360,13 @@ def test_each_sampling_is_a_row_that_says_how_many_were_drawn(tmp_path):
     assert says("run_folder: another sampling", other.stderr)
 
 
-@pytest.mark.parametrize(
-    ("how", "said"),
-    [
-        ("best-of=3", "the best of 3 answers by asks"),
-        ("verbalized=2", "one of 2 answers in one reply"),
-    ],
-)
 def test_answers_that_were_chosen_say_so_when_they_are_scored_again(
-    how, said, tmp_path, monkeypatch
+    tmp_path, monkeypatch
 ):
     """Whatever the row is called, from the folder, its table or one part, and scored twice; not of all replies."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     run, options = tmp_path / "run", SamplingOptions(answers_per_item=1)
+    how, said = "best-of=3", "the best of 3 answers by asks"
     with server(lambda body: completion("xyz")) as (url, _):
         asked = GeneratorSettings("m", base_url=url, sampling=how)
         assert said in run_task(Asks(), asked, options, run).result.caveats
@@ -467,7 +378,7 @@ def test_answers_that_were_chosen_say_so_when_they_are_scored_again(
         assert said in again.result.caveats
         assert again.result.settings["sampling"] == how
         choices = [(one["by"], one["encoder"]) for one in recorded(again.result)]
-        assert choices == [("best-of", NOT_RECORDED)] * ("best-of" in how)
+        assert choices == [("best-of", NOT_RECORDED)]
     replies = score_answers(Asks(), run / "drawn", tmp_path / "all")
     assert "sampling" not in replies.result.settings
 
@@ -529,9 +440,8 @@ def test_all_answers_of_the_best_of_several_stand_on_the_bill(tmp_path, monkeypa
 
 def test_a_plan_counts_every_request(tmp_path):
     asked = GeneratorSettings("m", backend="openai", base_url="http://127.0.0.1:9/v1")
-    for way, requests, most in (("best-of=4", 8, 8), ("verbalized=5", 2, 10)):
-        writer = decide(replace(asked, sampling=way, max_new_tokens=10), Asks())
-        runs = [("run", Asks(), writer, tmp_path)]
-        (line, *_), _ = plan(runs, SamplingOptions(answers_per_item=1), None)
-        assert f"at most {requests} requests, " in line
-        assert f" and {most * 10} out" in line
+    writer = decide(replace(asked, sampling="best-of=4", max_new_tokens=10), Asks())
+    run = Evaluation(Asks(), writer, SamplingOptions(answers_per_item=1), tmp_path)
+    line, *_ = plan([run], None)
+    assert "at most 8 requests, " in line
+    assert " and 80 out" in line

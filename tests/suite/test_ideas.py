@@ -12,7 +12,7 @@ import pytest
 from pbig_trial_rule import EXPERTS, rate, ratings_csv
 from sentences import refused
 from sozo.data.jsonl import read_objects, write_records
-from sozo.eval.answered import read_answers
+from sozo.eval.run import read_answers
 from sozo.suite.pbig.ideas import (
     LIMITS,
     Idea,

@@ -306,13 +306,6 @@ def test_words_go_to_a_server_only_where_people_agreed(
     assert not output.exists()
 
 
-def test_a_spreadsheet_is_no_model_s_answers(tmp_path, monkeypatch, capsys):
-    file, output = save(tmp_path / "p.tsv", table(WIDE)), tmp_path / "out"
-    flags = ("score", "dat", file, "--output", output)
-    code, _, err = command(monkeypatch, capsys, *flags)
-    assert (code, says("people: a spreadsheet of answers", err)) == (2, True)
-
-
 def test_a_cache_of_their_words_says_so_and_can_be_left_out(
     tmp_path, monkeypatch, capsys
 ):

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from fakes import list_text, read_answer_table
 from sentences import refused
 from sozo.data.schema import iter_tables, write_columns
-from sozo.eval.answered import read_answers
 from sozo.eval.cli import make_app
+from sozo.eval.run import read_answers
 from sozo.scoring.final_text import NOT_AT_HAND
 from sozo.tasks import Jcq, Sat
 from sozo.tasks.answer_files import read_answers_file

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from fakes import list_text, read_answer_table
 from sentences import refused
 from sozo.data.jsonl import write_objects
-from sozo.eval.answered import read_answers
 from sozo.eval.cli import make_app
+from sozo.eval.run import read_answers
 from sozo.tasks import Jcq, Sat, task_type
 from sozo.tasks.dat.scorer import DatSettings
 from sozo.tasks.dat.task import Dat

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from english_lists import FAR
 from fakes import axis_encoder, list_text, read_answer_table
-from sentences import refused, says
+from sentences import refused
 from sozo.data.english import english_nouns, noun_lemmas
 from sozo.data.jsonl import write_objects
 from sozo.data.jumandic import load_nouns
@@ -280,14 +280,6 @@ def test_minilm_by_numpy_is_the_model_as_sentence_transformers_has_it():
 def test_what_does_not_fit_the_language_is_refused(said, settings):
     with refused(said):
         DatSettings(**settings)
-
-
-def test_a_number_of_answers_to_each_item_is_refused_where_there_is_one(tmp_path):
-    words = ("--model", "random", "--answers-per-item", 500)
-    done = command("dat", *words, "--output", tmp_path / "run")
-    assert done.exit_code == 2
-    assert says("dat: asks one thing", done.stderr)
-    assert not (tmp_path / "run").exists()
 
 
 # Commands, and what trains on their tables

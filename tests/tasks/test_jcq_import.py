@@ -161,13 +161,3 @@ def test_a_run_writes_the_tools_files_and_again_after_a_second_try(tmp_path):
         moved = ("--judge-endpoint", f"{{server: '{url}'}}")
         assert evaluate(tmp_path, *command, *moved).returncode == 0
     assert [row["judgement"] for row in rows_of(judged)] == [VERDICT] * 35
-
-
-def test_after_a_wrong_file_the_right_one_is_taken(theirs):
-    path = theirs / "judgements" / "j" / "m.jsonl"
-    right = rows_of(path)
-    write(path, [*right, right[0]])
-    assert says("jcq: a judgement comes twice", bring_in(exit_code=2))
-    assert not (theirs.parent / "out").exists()
-    write(path, right)
-    bring_in()

@@ -3,17 +3,13 @@
 import pytest
 from transformers import set_seed
 
-from fakes import AXES, FakeNouns, axis_encoder, list_text, read_answer_table
+from fakes import AXES, FakeNouns, axis_encoder, list_text
 from grpo_runs import recipe, run
 from sampling_worker import dat_by
-from scripted_generator import Scripted
 from scripted_grpo import scripted
 from sentences import says
 from sozo.data.jsonl import write_objects
-from sozo.data.processes import Processes
-from sozo.data.schema import Completion
 from sozo.data.wandb_run import last_checkpoint
-from sozo.eval.draw import InVainError, SamplingOptions, draw_parts
 from sozo.eval.run import score_answers
 from sozo.eval.terminal import print_run
 from sozo.models.tiny import (
@@ -212,88 +208,6 @@ def test_a_run_of_an_earlier_version_says_nothing_of_it(tmp_path):
     before = run_.result
     before.metrics.pop("ten_words")
     assert run_.task.view.notes(before) == []
-
-
-# Drawing
-
-
-class Wrong(Scripted):
-    """Batches of lists in another form, but for those (batch, place) that are usable."""
-
-    def __init__(self, *usable):
-        super().__init__([])
-        self.usable = usable
-
-    def answer(self, prompts, seed, batch):
-        self.drawn.append(batch)
-        return [
-            Completion(GOOD if (batch, k) in self.usable else each("{w}"))
-            for k in range(len(prompts))
-        ]
-
-
-def draw(writer, folder, batch_size, processes=None, **options):
-    task = dat_by(DatScorer(FakeNouns(AXES), axis_encoder()))
-    sampling = SamplingOptions(batch_size=batch_size, **options)
-    try:
-        draw_parts(
-            task, task.items(), writer, sampling, folder, processes or Processes()
-        )
-    except InVainError as error:
-        return str(error)
-
-
-@pytest.mark.parametrize("how_many", [{"num_answers": 1000}, {"num_usable": 100}])
-def test_drawing_warns_from_64_answers_and_stops_at_256(how_many, tmp_path, caplog):
-    writer = Wrong()
-    stopped = draw(writer, tmp_path, 32, **how_many)
-    assert writer.drawn == list(range(8))
-    assert says("draw: in vain", stopped)
-    assert len(list(read_answer_table(tmp_path))) == 256
-    (warning,) = caplog.records
-    assert says("draw: none of 64 is usable", warning.getMessage())
-
-    again = Wrong()
-    assert draw(again, tmp_path, 32, **how_many) == stopped
-    assert again.drawn == []  # nothing more
-
-
-def test_told_to_keep_going_it_draws_on_from_what_is_there(tmp_path, caplog):
-    draw(Wrong(), tmp_path, 64, num_answers=512)
-    writer = Wrong()
-    assert draw(writer, tmp_path, 64, num_answers=512, keep_going=True) is None
-    assert writer.drawn == [4, 5, 6, 7]
-    assert len(list(read_answer_table(tmp_path))) == 512
-
-
-def test_one_usable_answer_is_enough(tmp_path, caplog):
-    writer = Wrong((1, 3))
-    assert draw(writer, tmp_path, 64, num_answers=512) is None
-    assert writer.drawn == list(range(8))
-    writer = Wrong((3, 63))  # the last of the 256
-    assert draw(writer, tmp_path / "late", 64, num_answers=512) is None
-    assert len(caplog.records) == 2  # each was warned
-
-
-def test_a_run_that_is_complete_is_no_case_for_stopping(tmp_path):
-    assert draw(Wrong(), tmp_path, 256, num_answers=256) is None
-    assert draw(Wrong(), tmp_path / "small", 96, num_answers=96) is None
-
-
-def test_answers_that_never_came_are_no_unusable_ones(tmp_path):
-    class Silent(Wrong):
-        def answer(self, prompts, seed, batch):
-            return [Completion("", "error") for _ in prompts]
-
-    assert draw(Silent(), tmp_path, 256, num_answers=512) is None
-
-
-def test_a_process_counts_what_all_have_drawn(tmp_path):
-    """Here one after the other: the first draws two parts alone, and the second finds them."""
-    writers = [Wrong(), Wrong()]
-    for rank in (0, 1):
-        assert draw(writers[rank], tmp_path, 128, Processes(rank, 2), num_answers=1024)
-    assert [writer.drawn for writer in writers] == [[0, 2], [1]]
 
 
 # Training

@@ -155,17 +155,6 @@ def test_correlate(runs, tmp_path):
     assert [cell["n"] for cell in values["dat_lipogram"]] == [3]
 
 
-def test_wandb_rows(runs):
-    folder = runs[0] / "out" / "three"
-    logged = json.loads((folder / "wandb.json").read_text("utf-8"))["logged"]
-    values = logged["lipogram"]["values"]
-    estimate = metrics(folder / "lipogram")["measures"]["lipogram"]
-    assert values["eval/lipogram/score"] == estimate["value"]
-    names = {"low": "_ci95_low", "high": "_ci95_high", "n": "_n", "of": "_of"}
-    for part, name in names.items():
-        assert values[f"eval/lipogram/score{name}"] == estimate[part]
-
-
 def test_a_value_that_no_measure_names_is_refused(monkeypatch):
     monkeypatch.syspath_prepend(str(HELPERS))
     monkeypatch.setenv("SOZO_TASKS", "toy_task.Lipogram")

@@ -10,7 +10,7 @@ import pytest
 from answer_tables import table
 from sentences import refused
 from sozo.data.prompts import fill, messages, prompt
-from sozo.data.schema import ERROR, FORM, write_columns
+from sozo.data.schema import ERROR, write_columns
 from sozo.scoring.final_text import Ending
 from sozo.scoring.measure import Measure
 from sozo.tasks import read_run
@@ -403,7 +403,7 @@ def test_usable_pairs_leave_unusable_answers_out(tmp_path, caplog):
         select_pairs(tmp_path, 2, seed=0, rule="best")
 
 
-@pytest.mark.parametrize("reason", [ERROR, FORM, Ending.FORM])
+@pytest.mark.parametrize("reason", [ERROR, Ending.FORM])
 def test_what_is_no_answer_is_not_trained_on(reason, tmp_path):
     rows = {
         "id": list("abcd"),

@@ -15,9 +15,9 @@ from sozo.eval.curve import CURVE
 from sozo.eval.evaluated import Evaluated, find_evaluated
 from sozo.eval.findings import findings
 from sozo.eval.report.answer import stated
-from sozo.eval.report.charts import Spot, scatter_chart
+from sozo.eval.report.charts import Spot, scatter_chart, steps_chart
 from sozo.eval.report.labels import english
-from sozo.eval.report.pictures import Figure, training_curves
+from sozo.eval.report.pictures import Figure
 from sozo.eval.report.render import render
 from sozo.eval.report.tables import paper_table, without_empty
 from sozo.scoring.languages import read_nouns
@@ -49,6 +49,12 @@ _NOTES = (
     f"A claim held where p is at most {ONE_SIDED}, and failed where that of the opposite is. What is exploratory is not tested.",
 )
 _PICTURE = "Farther apart is up, more different words is right. A dot is an arm, its small dots are its seeds."
+# What trainings log, by the last part of its name.
+_CURVES = {
+    "reward": "Reward of an answer",
+    "usable": "Usable answers",
+    "loss": "Loss",
+}
 _SEEN = "What the paper saw, and whether this study shows it"
 
 
@@ -330,6 +336,28 @@ def pictures(result: StudyResult) -> list[Figure]:
         return [*curves]
     chart = scatter_chart(spots, result.headings["different words"], "Score", "arms")
     return [Figure(_PICTURE, chart, keys=[spot.key for spot in spots]), *curves]
+
+
+def training_curves(models: Sequence[Evaluated]) -> list[Figure]:
+    """What the trainings in these models' folders logged: a picture a value, a line a model."""
+    logged: dict[str, dict[str, dict[int, float]]] = {}
+    for model in models:
+        folders = {Path(run.settings.get("model") or "") for run in model.runs.values()}
+        states = [folder / "trainer_state.json" for folder in folders]
+        for state in filter(Path.is_file, states):
+            for entry in read_json(state, nan=True)["log_history"]:
+                for name in entry.keys() & _CURVES.keys():
+                    line = logged.setdefault(name, {}).setdefault(model.name, {})
+                    line[entry["step"]] = entry[name]
+    return [
+        Figure(
+            _CURVES[name],
+            steps_chart(_CURVES[name], logged[name], number),
+            keys=tuple(enumerate(logged[name])),
+        )
+        for number, name in enumerate(_CURVES)
+        if name in logged
+    ]
 
 
 def to_markdown(result: StudyResult, lines: Sequence[str] = ()) -> str:

@@ -92,7 +92,6 @@ class Reward:
     free: frozenset[str] = (
         frozenset()
     )  # names of arguments that decide no reward: a resumed run may change them
-    keeps_words = False  # whether it pays for different words: `different_words` of a GRPO run then turns its weight
     in_parts = False  # whether it says what each part of a text earned, so that credit can go to each word
     tokenizer: Any = (
         None  # of what trains: where it is known, ids decide what is reasoning

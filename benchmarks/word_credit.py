@@ -1,4 +1,4 @@
-r"""A GRPO step with usable apart, credit per word, entropy on words, rarity and a target, against one without.
+r"""A GRPO step with usable apart, credit per word and rarity, against one without.
 
     OMP_NUM_THREADS=1 python benchmarks/word_credit.py recipes/tiny/grpo.yaml --steps 14 --rounds 3
 
@@ -26,10 +26,7 @@ WORDS = [
     "normalize_then_sum",
     "--credit",
     "word",
-    "--word_entropy",
-    "0.1",
 ]
-WORDS += ["--different_words", "590", "--different_words_of", "640"]
 
 
 class Timed(dict):

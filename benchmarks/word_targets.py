@@ -22,7 +22,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from sozo.data.jumandic import load_nouns
 from sozo.scoring.parse import write_list
 from sozo.tasks.dat.frontier import WordByWord
-from sozo.training.word_targets import WordTargets, spell
+from sozo.training.word_targets import WordTargets, row_key, spell
 
 IGNORED, DIMENSIONS, PULL = -100, 300, 7.0
 
@@ -130,7 +130,7 @@ def main() -> None:
     )
     logits = torch.randn(*labels.shape, len(tokenizer))
     started = time.process_time()
-    targets = WordTargets(words, spellings)
+    targets = WordTargets(words, spellings, set(map(row_key, labels.tolist())))
     print(
         f"{len(nouns):,} nouns of {np.mean([*map(len, spellings)]):.2f} tokens, {len({s[0] for s in spellings}):,}",
         end=" ",
@@ -140,9 +140,7 @@ def main() -> None:
     )
     ways = {
         "plain": plain,
-        "children": lambda logits, labels: targets(
-            logits, labels, [True] * len(labels)
-        ),
+        "children": targets,
         "all nouns": Naive(words, spellings, targets.find),
     }
     seconds: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}

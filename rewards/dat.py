@@ -297,7 +297,7 @@ class DatRarity(DatReward):
     that it uses, not the entropy of its lists.
     """
 
-    in_parts = keeps_words = True
+    in_parts = True
     console = ()
     names = ("dat_rarity", "dat_rarity")
 

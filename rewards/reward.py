@@ -85,7 +85,6 @@ class Reward:
     console: Sequence[tuple[str, str, str]] = ()
     # Names of arguments that decide no reward: a resumed run may change them
     free: frozenset[str] = frozenset()
-    keeps_words = False  # whether it pays for different words: `different_words` of a GRPO run then turns its weight
     in_parts = False  # whether it says what each part of a text earned, so that credit can go to each word
     # Of what trains: where it is known, ids decide what is reasoning
     tokenizer: Any = None

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from sozo.scoring.endpoint.bill import Budget
     from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric
     from sozo.scoring.judges.run import Judging
-    from sozo.scoring.second_encoder import SecondEncoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +104,7 @@ class NounSource(Protocol):
     def frontier(self, nouns: Sequence[str], encoder: str | None = None) -> Any:
         """Lists of these nouns that are as random as they can be at their mean score, by default that of the task."""
 
-    def together(
-        self, rows: Sequence[Row], second_encoder: "SecondEncoder | None" = None
-    ) -> dict[str, float]:
+    def together(self, rows: Sequence[Row]) -> dict[str, float]:
         """What answers are worth together, by names of the form `TASK/SHORT`."""
 
 

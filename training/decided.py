@@ -1,7 +1,6 @@
 """A training run, decided: what was asked is read, checked and completed here, and nowhere behind it."""
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 from trl import ModelConfig
@@ -22,10 +21,6 @@ class TrainingRun:
     """
 
     sampler: str | None = None  # who draws, of GRPO
-    # Versions of data sets of the hub, by name: recorded, while what they hold is compared.
-    hub: Mapping[str, str | None] = MappingProxyType({})
-    # A W&B table: name, columns, rows.
-    examples: tuple[str, Sequence[str], Sequence[Sequence[Any]]] | None = None
 
     def __init__(
         self,

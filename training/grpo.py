@@ -3,22 +3,23 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
 from trl import GRPOConfig, ModelConfig
 
 from sozo.data.errors import UserError
 from sozo.data.prompts.form import PromptForm
 from sozo.models.model_support import longest_prompt, refuse_beyond
 from sozo.models.trained_on import of_rewards
+from sozo.rewards.reward import Reward
 from sozo.scoring.parse import NUM_WORDS, write_list
 from sozo.tasks import Dat
 from sozo.training.arguments import GrpoArguments, GrpoPerStep
 from sozo.training.batches import check_prompts
 from sozo.training.decided import TrainingRun
-from sozo.training.entries import Entry, entries_of
+from sozo.training.entries import Entry, read_entries
 from sozo.training.mix import dataset_rows, described, reward_functions, reward_weights
 from sozo.training.run import train
 from sozo.training.tracking import RunRecorder
@@ -29,25 +30,21 @@ class GrpoSettings(GrpoPerStep, GRPOConfig):
     """TRL's GRPOConfig with `completions_per_step`."""
 
 
-def checked_entries(script: GrpoArguments, training: GrpoSettings) -> list[Entry]:
-    """What is asked and paid, with the weights of rewards settled; refuses an epoch that leaves a batch unfilled."""
-    entries = entries_of(script)
-    check_entries(entries, training)
-    return entries
-
-
-def check_entries(entries: Sequence[Entry], training: GrpoSettings) -> None:
+def check_entries(
+    entries: Sequence[Entry],
+    training: GrpoSettings,
+) -> None:
     """Settle the weights of the rewards of `entries`; refuse an epoch that leaves a batch unfilled."""
-    weights = reward_weights(entries)
-    if weights is not None and training.reward_weights is not None:
+    given = [reward_weights(entries), training.reward_weights]
+    if None not in given:
         raise UserError(
             "reward_weights stand both in tasks and beside it; take one of them out"
         )
-    training.reward_weights = training.reward_weights if weights is None else weights
+    training.reward_weights = weights = given[0] or given[1]
     count = sum(entry.num_rewards for entry in entries)
-    if training.reward_weights is not None and len(training.reward_weights) != count:
+    if weights is not None and len(weights) != count:
         raise UserError(
-            f"{len(training.reward_weights)} reward_weights for {count} rewards; give one for each"
+            f"{len(weights)} reward_weights for {count} rewards; give one for each"
         )
     batch = training.generation_batch_size
     num_prompts = sum(entry.count for entry in entries)
@@ -79,27 +76,26 @@ def fit_prompts(
         training.vllm_max_model_length = length
         engine = f"vllm_max_model_length {length}"
         refuse_beyond(engine, length, prompt, limit, "max_completion_length")
-        refuse_beyond("vLLM", window, 0, length, "vllm_max_model_length")
 
 
 class GrpoRun(TrainingRun):
     """GRPO, decided: what is asked and paid, and who draws."""
 
     def __init__(
-        self, asked: GrpoArguments, training: GrpoSettings, model: ModelConfig
+        self,
+        asked: GrpoArguments,
+        training: GrpoSettings,
+        model: ModelConfig,
     ) -> None:
-        """Build the rewards, refuse what does not fit together, and say what is summed."""
+        """Build the rewards, and refuse what does not fit together."""
         self.sampler = asked.sampler
         self._canary_steps = asked.canary_steps
-        self._entries = checked_entries(asked, training)
+        self._entries = read_entries(asked.tasks, asked.num_prompts)
+        check_entries(self._entries, training)
         self._rewards = reward_functions(self._entries)
         facts = described(self._entries)
-        hubs = filter(None, (entry.hub for entry in self._entries))
-        self.hub = {hub.name: hub.commit for hub in hubs}
         of_entries = [entry.rewards for entry in self._entries]
-        self._words = asked.decide_words(of_entries, training)
-        if len(self._rewards) > 1 and training.process_index == 0:
-            tqdm.write(f"reward: {self._sum(training.reward_weights)}")
+        self._by_word = asked.decide_words(of_entries, training)
         super().__init__(
             asked,
             training,
@@ -107,32 +103,32 @@ class GrpoRun(TrainingRun):
             facts=facts,
             sources=of_rewards(facts["rewards"]),
             free_arguments=[entry.free_arguments for entry in self._entries],
-            recorder=RunRecorder(
-                [function.reward for function in self._rewards],
-                self._words and self._words.keep,
-                [entry.name for entry in self._entries],
-            ),
+            recorder=RunRecorder([function.reward for function in self._rewards]),
         )
 
-    def _sum(self, weights: Sequence[float] | None) -> str:
-        """What is summed to the reward; what is paid by the word alone is not."""
-        weights = weights or [1.0] * len(self._rewards)
-        terms = []
-        for weight, function in zip(weights, self._rewards, strict=True):
-            by_word = self._words and self._words.by_word
-            if not by_word or not getattr(function.reward, "in_parts", False):
-                terms.append(f"{weight:g} x {function.__name__}")
-        return " + ".join(terms)
-
-    def fit(self, tokenizer: Any, training: GrpoSettings, window: int | None) -> None:
+    def fit(
+        self,
+        tokenizer: Any,
+        training: GrpoSettings,
+        window: int | None,
+    ) -> None:
         """Refuse completions that do not fit behind the longest prompt into the window, the model's or the engine's."""
         fit_prompts(self._entries, training, tokenizer, self.form, window)
 
-    def build(self, tokenizer: Any, common: dict[str, Any]) -> Any:
+    def build(
+        self,
+        tokenizer: Any,
+        common: dict[str, Any],
+    ) -> Any:
         """TRL's trainer for a mix of tasks, with what draws and what watches it."""
         from datasets import Dataset
 
         from sozo.training.grpo_trainer import MixTrainer
+        from sozo.training.vllm_watch import (
+            Canary,
+            fixed_sequences,
+            vllm_log_probabilities,
+        )
         from sozo.training.word_trainer import WordTrainer
 
         training = common["args"]
@@ -152,26 +148,33 @@ class GrpoRun(TrainingRun):
             conversational=bool(tokenizer.chat_template),
             form=self.form,
         )
+        for reward in (function.reward for function in self._rewards):
+            if isinstance(reward, Reward):
+                reward.tokenizer = tokenizer
         common |= {
             "reward_funcs": self._rewards,
             "train_dataset": Dataset.from_list(rows),
             "rollout_func": rollout,
         }
-        trainer = (
-            WordTrainer(words=self._words, **common)
-            if self._words
-            else MixTrainer(**common)
-        )
-        if training.use_vllm and self._canary_steps:
-            from sozo.training.vllm_watch import Canary
-
-            prompts = [row["prompt"] for row in rows]
-            trainer.canary = Canary.of_trainer(trainer, prompts, self._canary_steps)
+        trainer = (WordTrainer if self._by_word else MixTrainer)(**common)
+        # Asleep, the engine throws its weights away: none are stale.
+        awake = training.use_vllm and not training.vllm_enable_sleep_mode
+        if awake and self._canary_steps:
+            sequences = fixed_sequences(
+                tokenizer,
+                [row["prompt"] for row in rows],
+                training.max_completion_length - 1,
+                **training.chat_template_kwargs or {},
+            )
+            engine = partial(vllm_log_probabilities, trainer.vllm_generation)
+            trainer.canary = Canary(engine, sequences, self._canary_steps)
         return trainer
 
 
 def train_grpo(
-    script: GrpoArguments, training: GrpoSettings, model: ModelConfig
+    script: GrpoArguments,
+    training: GrpoSettings,
+    model: ModelConfig,
 ) -> Path:
     """Train by GRPO and return the folder of the trained model (see `run.train`)."""
     return train(GrpoRun, script, training, model)

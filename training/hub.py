@@ -49,12 +49,6 @@ class HubPrompts:
         # What datasets' `load_dataset` does first; only the builder tells the commit.
         return load_dataset_builder(self.name, self.config, revision=self.revision)
 
-    @cached_property
-    def commit(self) -> str | None:
-        """The version of which the rows are; of a folder `datasets`' hash of its files."""
-        commit: str | None = self._builder.hash
-        return commit
-
     def rows(self) -> Iterator[tuple[int, str, dict[str, Any]]]:
         """The rows of the split, each with its number from 0 and what a message calls it."""
         where = f"{HUB}{self.name}"

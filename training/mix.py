@@ -7,41 +7,40 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sozo.data.errors import UserError
 from sozo.data.prompts.form import PLAIN, PromptForm
 from sozo.rewards.own_rewards import check_count, numbers
 from sozo.rewards.reward import Reward
-from sozo.rewards.wrapping import Wrapping
+from sozo.scoring.endpoint.pace import run_to_end
 from sozo.tasks.task import Item
 from sozo.training.entries import Entry
 
 
 def dataset_rows(
-    entries: Sequence[Entry], *, conversational: bool, form: PromptForm = PLAIN
+    entries: Sequence[Entry],
+    *,
+    conversational: bool,
+    form: PromptForm = PLAIN,
 ) -> list[dict[str, Any]]:
     """One epoch: the prompt, and in `asked` the item's number among all entries', by which rewards look up its columns.
 
     So entries need not have the same columns, or of one type.
     """
-    rows = []
+    rows: list[dict[str, Any]] = []
     first = 0
     for entry in entries:
-        prompts = [
-            form.prompt(item.prompt, conversational=conversational)
-            for item in entry.items
-        ]
         for number in range(entry.count):
-            place = number % len(prompts)
-            rows.append({"prompt": prompts[place], "asked": first + place})
-        first += len(prompts)
+            place = number % len(entry.items)
+            item = entry.items[place]
+            prompt = form.prompt(item.prompt, conversational=conversational)
+            rows.append({"prompt": prompt, "asked": first + place})
+        first += len(entry.items)
     return rows
 
 
 class EntryReward:
     """A reward of one entry, as TRL takes it: shown the completions of its own items only, None for all others.
 
-    `first` is the number of the first of its `items` among those of all entries; `prefix` stands before the names of
-    what it logs beside completions.
+    `first` is the number of the first of its `items` among those of all entries.
     """
 
     def __init__(
@@ -50,79 +49,52 @@ class EntryReward:
         name: str,
         items: Sequence[Item],
         first: int,
-        prefix: str,
     ) -> None:
         self.reward = reward
         self.__name__ = name
         self._items = items
         self._first = first
-        self._prefix = prefix
-        self.scored: list[
-            Any
-        ] = []  # of the previous call: what a reward of ours knows of each completion
+        # Of the previous call: each completion's tokens, and what a reward of ours knows of it.
+        self.completion_ids: Sequence[Sequence[int]] = ()
+        self.scored: list[Any] = []
 
-    def __call__(self, /, *, asked: Sequence[int], **kwargs: Any) -> list[float | None]:
-        """Rewards in order, as `Reward.__call__`; `asked` is the dataset's column of numbers of items."""
-        mine, arguments = self._select(asked, kwargs)
-        if isinstance(
-            self.reward, Reward
-        ):  # it gathers over processes: called by all, even with no completions
-            paid = self.reward(**arguments)
-            self.scored = self._spread(self.reward.mine, mine, len(asked))
-        else:  # somebody else's may need a completion
-            paid = numbers(self.__name__, self.reward(**arguments)) if mine else []
-        return self._spread(paid, mine, len(asked))
-
-    def _select(
-        self, asked: Sequence[int], kwargs: dict[str, Any]
-    ) -> tuple[list[int], dict[str, Any]]:
-        """Which completions are its own; TRL's arguments, cut down to these, with the columns of their items."""
-        count = len(asked)
-        mine = [
-            k
-            for k, number in enumerate(asked)
-            if 0 <= number - self._first < len(self._items)
-        ]
-        items = [self._items[asked[k] - self._first] for k in mine]
-        arguments: dict[str, Any] = {}
-        for name, value in kwargs.items():
-            by_completion = isinstance(value, list) and len(value) == count
-            arguments[name] = [value[k] for k in mine] if by_completion else value
-        for column in {column for item in self._items for column in item.columns}:
-            arguments[column] = [item.columns.get(column) for item in items]
-        arguments["item"] = [item.id for item in items]
-        if log := kwargs.get("log_extra"):
-            arguments["log_extra"] = lambda name, values: log(
-                self._prefix + name, self._spread(values, mine, count)
-            )
-        return mine, arguments
-
-    def _spread(self, values: Sequence[Any], mine: list[int], count: int) -> list[Any]:
-        check_count(self.__name__, values, len(mine))
-        spread = [None] * count
-        for place, value in zip(mine, values, strict=True):
-            spread[place] = value
-        return spread
-
-
-class AsyncEntryReward(EntryReward):
-    """The same of an async function, which TRL awaits together with others."""
-
-    async def __call__(  # type: ignore[override]
-        self, /, *, asked: Sequence[int], **kwargs: Any
+    def __call__(
+        self, /, *, asked: Sequence[int], log_extra: Any = None, **kwargs: Any
     ) -> list[float | None]:
-        """See `EntryReward`."""
-        mine, arguments = self._select(asked, kwargs)
-        paid = numbers(self.__name__, await self.reward(**arguments)) if mine else []
-        return self._spread(paid, mine, len(asked))
+        """Rewards in order, as `Reward.__call__`; `asked` is the dataset's column of numbers of items."""
+        self.completion_ids = kwargs.get("completion_ids", ())
+        count, items = len(asked), {}
+        for k, number in enumerate(asked):
+            if 0 <= number - self._first < len(self._items):
+                items[k] = self._items[number - self._first]
+
+        def spread(values: Sequence[Any]) -> list[Any]:
+            check_count(self.__name__, values, len(items))
+            return list(map(dict(zip(items, values, strict=True)).get, range(count)))
+
+        for name, value in kwargs.items():
+            if isinstance(value, list) and len(value) == count:
+                kwargs[name] = [value[k] for k in items]
+        for column in {column for item in self._items for column in item.columns}:
+            kwargs[column] = [item.columns.get(column) for item in items.values()]
+        kwargs["item"] = [item.id for item in items.values()]
+        if log_extra:
+            kwargs["log_extra"] = lambda name, values: log_extra(
+                f"{self.__name__}/{name}", spread(values)
+            )
+        if isinstance(self.reward, Reward):
+            # It gathers over processes: called by all, even with no completions.
+            paid = self.reward(**kwargs)
+            self.scored = spread(self.reward.mine)
+            return spread(paid)
+        paid = self.reward(**kwargs) if items else []  # it may need a completion
+        if inspect.iscoroutine(paid):
+            paid = run_to_end(paid)
+        return spread(numbers(self.__name__, paid))
 
 
 def reward_functions(entries: Sequence[Entry]) -> list[EntryReward]:
     """The reward functions of all entries, as TRL takes them, each with a name of its own."""
-    several = (
-        sum(isinstance(reward, Reward) for entry in entries for reward in entry.rewards)
-        > 1
-    )
     names: Counter[str] = Counter()
     functions = []
     first = 0
@@ -130,32 +102,18 @@ def reward_functions(entries: Sequence[Entry]) -> list[EntryReward]:
         for reward in entry.rewards:
             name = getattr(reward, "__name__", type(reward).__name__)
             names[name] += 1
-            if names[name] > 1 and isinstance(reward, Wrapping):
-                raise UserError(
-                    f"two rewards are called {name}, and would be logged as one; give each a name= of its own"
-                )
             name += f"_{names[name]}" if names[name] > 1 else ""
-            # Of a method, or of a function with some arguments, the first one tells; of an object the second.
-            awaited = inspect.iscoroutinefunction(reward)
-            awaited |= inspect.iscoroutinefunction(type(reward).__call__)
-            kind = AsyncEntryReward if awaited else EntryReward
-            # Where several of ours log, each needs columns of its own.
-            functions.append(
-                kind(reward, name, entry.items, first, f"{name}/" if several else "")
-            )
+            functions.append(EntryReward(reward, name, entry.items, first))
         first += len(entry.items)
     return functions
 
 
 def reward_weights(entries: Sequence[Entry]) -> list[float] | None:
     """One weight for each reward of all entries; None if no entry has any."""
-    if all(entry.reward_weights is None for entry in entries):
-        return None
-    return [
-        w
-        for entry in entries
-        for w in entry.reward_weights or [1.0] * entry.num_rewards
-    ]
+    weights = []
+    for entry in entries:
+        weights += entry.reward_weights or [1.0] * entry.num_rewards
+    return weights if any(entry.reward_weights for entry in entries) else None
 
 
 def described(entries: Sequence[Entry]) -> dict[str, Any]:
@@ -163,22 +121,10 @@ def described(entries: Sequence[Entry]) -> dict[str, Any]:
     tasks = []
     rewards = []
     for entry in entries:
-        content = json.dumps(
-            [(item.id, item.prompt, dict(item.columns)) for item in entry.items],
-            default=str,
-        )
-        digest = hashlib.sha256(content.encode()).hexdigest()
-        tasks.append(
-            {
-                "name": entry.name,
-                "prompts": entry.count,
-                "items": len(entry.items),
-                "sha256": digest,
-            }
-        )
+        asked = [(item.id, item.prompt, dict(item.columns)) for item in entry.items]
+        digest = hashlib.sha256(json.dumps(asked, default=str).encode()).hexdigest()
+        tasks.append({"name": entry.name, "sha256": digest})
         for path, reward in zip(entry.reward_funcs or [""], entry.rewards, strict=True):
             facts = reward.describe() if isinstance(reward, Reward) else {}
-            rewards.append(
-                {"task": entry.name, **({"path": path} if path else {}), **facts}
-            )
+            rewards.append({"task": entry.name, "path": path} | facts)
     return {"tasks": tasks, "rewards": rewards}

@@ -34,7 +34,7 @@ from sozo.training.batches import (
     whole_steps,
 )
 from sozo.training.config import check_start, checked, read_values
-from sozo.training.entries import Entry, entries_of
+from sozo.training.entries import Entry, read_entries
 from sozo.training.estimates import (
     DISK_GIB,
     GIB,
@@ -213,7 +213,7 @@ def _plan_of(
         count += sum(starmap(to_stand_beside, getattr(own, "beside", {}).items()))
         count -= count % step
     else:
-        entries = entries_of(own)
+        entries = read_entries(own.tasks, own.num_prompts)
         fit_generation(told, hardware.processes)
         at_once = told.per_device_train_batch_size * hardware.processes
         generation = told.generation_batch_size or told.steps_per_generation * at_once

@@ -51,7 +51,6 @@ from sozo.training.tracking import (
     UNPAID_STEPS,
     BarOnly,
     RunRecorder,
-    saved_bytes,
     start_tensorboard,
     wandb_run,
 )
@@ -118,7 +117,7 @@ def train(
         run.fit(tokenizer, training, model_window(path, model.model_revision))
         evaluation = None
         if run.evaluate:
-            evaluation = Evaluation(run.evaluate, output, run.form, first=first)
+            evaluation = Evaluation(run.evaluate, output, run.form)
         own = (load_dotted(path, "callback") for path in asked.callbacks or ())
         # The last one prepares for a checkpoint.
         callbacks = [*filter(None, [evaluation]), *own, recorder]
@@ -155,8 +154,6 @@ def _start(
     weights = {**model_digests(start), "model_commit": commit}
     origins = different([*trained_on(start), *run.sources])
     facts = {"how": run.how, "free": run.free, "trained_on": origins}
-    if run.hub:
-        facts["hub"] = dict(run.hub)
     folder.start(weights, facts)
 
 
@@ -256,7 +253,7 @@ def _model_arguments(model: ModelConfig, path: str, training: Any) -> dict[str, 
 
 
 def _start_wandb(run: TrainingRun, training: Any, checkpoint: Path | None) -> None:
-    """Start the W&B run with the training examples, or continue that of the checkpoint."""
+    """Start the W&B run, or continue that of the checkpoint."""
     before = read_state(checkpoint) if checkpoint else None
     start_wandb(
         before,
@@ -264,12 +261,6 @@ def _start_wandb(run: TrainingRun, training: Any, checkpoint: Path | None) -> No
         folder=Path(training.output_dir),
         config={"sozo": run.settings},
     )
-    if run.examples and not checkpoint:
-        import wandb
-
-        title, columns, rows = run.examples
-        data = [list(row) for row in rows]
-        wandb.log({title: wandb.Table(columns=list(columns), data=data)})
 
 
 def _prepare(trainer: Any, run: TrainingRun, *, say: bool) -> None:
@@ -333,8 +324,7 @@ def _fit(
     if checkpoint:
         go_on(trainer, checkpoint)
         recorder.restore(checkpoint)
-    recorder.needed = saved_bytes(trainer, states=trainer.args.save_strategy != "no")
-    with room(folder.path, recorder.needed):
+    with room(folder.path, 2**20):
         result = trainer.train(
             resume_from_checkpoint=str(checkpoint) if checkpoint else None
         )
@@ -345,10 +335,10 @@ def _fit(
             "put sozo.rewards.make_dat_usable beside the reward where some lists are usable, or ask in another form "
             "(system_prompt)"
         )
-    if recorder.preempted and not (evaluation and evaluation.stopped):
+    if recorder.preempted:
         _end_preempted(trainer, recorder)
     first = trainer.accelerator.is_main_process
-    with room(folder.path, saved_bytes(trainer, states=False)):
+    with room(folder.path, 2**20):
         trainer.save_model()
         trainer.create_model_card()
         if first:
@@ -360,10 +350,7 @@ def _fit(
     recorder.digests.join()
     if first:
         shutil.rmtree(folder.path / _ROWS, ignore_errors=True)
-        stopped = (
-            {"stopped": evaluation.stopped} if evaluation and evaluation.stopped else {}
-        )
-        folder.finish(result.metrics | stopped)
+        folder.finish(result.metrics)
     trainer.end()
 
 

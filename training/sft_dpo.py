@@ -5,7 +5,6 @@ SFT's loss is on the answer only. DPO's second stage is the same with another mo
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,15 @@ from trl import DPOConfig, ModelConfig, SFTConfig
 from sozo.data.errors import UserError
 from sozo.data.prompts.form import PromptForm
 from sozo.models.model_support import encode_text
-from sozo.models.trained_on import of_answers
+from sozo.models.trained_on import Training, of_answers
 from sozo.scoring.numbers import n_of
 from sozo.tasks import Dat, read_run
-from sozo.training.arguments import DpoArguments, SftArguments, TablePerStep
+from sozo.training.arguments import (
+    DpoArguments,
+    SftArguments,
+    TableArguments,
+    TablePerStep,
+)
 from sozo.training.batches import whole_steps
 from sozo.training.decided import TrainingRun
 from sozo.training.run import stored_dataset, train
@@ -29,9 +33,6 @@ from sozo.training.selection import (
     select_top,
     training_rows,
 )
-from sozo.training.tracking import RunRecorder
-
-_SHOWN = 8  # examples in W&B's table
 
 
 @dataclass
@@ -45,99 +46,115 @@ class DpoSettings(TablePerStep, DPOConfig):
 
 
 def cut_examples(
-    training: Any, tokenizer: Any, form: PromptForm, window: int | None
+    training: Any,
+    tokenizer: Any,
+    form: PromptForm,
+    window: int | None,
 ) -> None:
     """Cut examples, which TRL does at `max_length`, at the model's window at the latest; refuse a form that it lacks."""
     encode_text(tokenizer, "", form)
-    for name in ("eos_token", "pad_token"):
-        token = getattr(training, name, None)
-        if token and token not in tokenizer.get_vocab():
-            raise UserError(
-                f"{name} {token}: the tokenizer has no such token; leave it out"
-            )
     training.max_length = min(filter(None, (training.max_length, window)), default=None)
 
 
 class _TableRun(TrainingRun):
-    """A training on rows of a table."""
+    """A training on rows of a table.
 
-    def fit(self, tokenizer: Any, training: Any, window: int | None) -> None:
+    A method's own says which answers each column of the rows has, and what they were drawn and chosen by (`choose`).
+    """
+
+    choose: Any
+
+    def __init__(
+        self,
+        asked: TableArguments,
+        training: Any,
+        model: ModelConfig,
+    ) -> None:
+        """Choose the answers, and say which."""
+        self._columns, sources = self.choose(asked, training)
+        facts = {}
+        for name, one in self._columns.items():
+            facts[name] = one.facts()
+            if training.process_index == 0:
+                tqdm.write(f"{name}: {one.summary()}")
+        super().__init__(
+            asked, training, model, facts={"selection": facts}, sources=sources
+        )
+
+    def fit(
+        self,
+        tokenizer: Any,
+        training: Any,
+        window: int | None,
+    ) -> None:
         """Cut examples, which TRL does at `max_length`, at the model's window at the latest."""
         cut_examples(training, tokenizer, self.form, window)
 
     def dataset(
-        self, tokenizer: Any, training: Any, columns: Mapping[str, Selected]
+        self,
+        tokenizer: Any,
+        training: Any,
     ) -> Any:
-        """The rows of answers by their columns, stored; UserError where `max_length` leaves nothing of any answer."""
-        for name, selected in columns.items() if training.max_length else ():
-            self._look_for_cut(tokenizer, training, name, selected)
-        conversational = bool(tokenizer.chat_template)
-        rows = training_rows(columns, conversational=conversational, form=self.form)
-        return stored_dataset(rows, training)
+        """The rows of answers by their columns, stored; says how many `max_length` cuts, with their end token.
 
-    def _look_for_cut(
-        self, tokenizer: Any, training: Any, name: str, selected: Selected
-    ) -> None:
-        """Say how many answers `max_length` cuts, their end token among them."""
-        limit, cut = training.max_length, 0
-        asked = {
-            text: len(encode_text(tokenizer, text, self.form))
-            for text in {*selected.prompts}
-        }
-        if limit <= min(asked.values()):
-            raise UserError(
-                f"max_length {limit} leaves nothing of any answer behind its prompt; give a larger one"
-            )
-        answers = tokenizer(selected.texts, add_special_tokens=False).input_ids
-        for text, ids in zip(selected.prompts, answers, strict=True):
-            cut += asked[text] + len(ids) >= limit
-        if cut and training.process_index == 0:
-            of = n_of(cut, len(answers))
-            tqdm.write(f"{of} answers ({name}) are cut at max_length {limit}")
+        UserError where it cuts all.
+        """
+        limit = training.max_length
+        for name, one in self._columns.items() if limit else ():
+            answers = tokenizer(one.texts, add_special_tokens=False).input_ids
+            cut = 0
+            before = {}
+            for prompt, ids in zip(one.prompts, answers, strict=True):
+                if prompt not in before:
+                    before[prompt] = len(encode_text(tokenizer, prompt, self.form))
+                cut += before[prompt] + len(ids) >= limit
+            of = f"{n_of(cut, len(answers))} answers ({name}) are cut at max_length {limit}"
+            if cut == len(answers):
+                raise UserError(f"{of}; give a larger one")
+            if cut and training.process_index == 0:
+                tqdm.write(of)
+        conversational = bool(tokenizer.chat_template)
+        rows = training_rows(
+            self._columns, conversational=conversational, form=self.form
+        )
+        return stored_dataset(rows, training)
 
 
 class SftRun(_TableRun):
     """SFT, decided: the answers to imitate."""
 
-    def __init__(
-        self, asked: SftArguments, training: SftSettings, model: ModelConfig
-    ) -> None:
-        """Choose the answers, and say which."""
+    def choose(
+        self,
+        asked: SftArguments,
+        training: SftSettings,
+    ) -> tuple[Mapping[str, Selected], list[Training]]:
+        """The best answers, and what stands beside them."""
         beside: Any = asked.beside
-        tables = list(filter(is_run, beside))
-        self._answers = [*(asked.answers or ()), *tables]
+        answers, tables = asked.answers or (), list(filter(is_run, beside))
+        self._tables = [*answers, *tables]
         self._word_targets = asked.word_targets
         step = whole_steps("top_k", asked.top_k, training)
-        self._top = select_top(asked.answers or (), asked.top_k, beside, step)
-        if training.process_index == 0:
-            tqdm.write(f"SFT on {self._top.summary()}")
-        rows = zip(self._top.texts, self._top.scores.tolist(), strict=True)
-        logged = list(islice(rows, _SHOWN))
-        self.examples = ("data/answers", ("text", "score"), logged)
-        chosen = len(self._top.ids) < self._top.of
-        super().__init__(
-            asked,
-            training,
-            model,
-            facts={"selection": self._top.facts()},
-            sources=_sources(asked.answers or (), "sft", chosen=chosen)
-            + _sources(tables, "sft", chosen=True),
-            recorder=RunRecorder(tasks=self._top.tasks),
-        )
+        top = select_top(answers, asked.top_k, beside, step)
+        sources = _sources(answers, "sft", chosen=len(top.ids) < top.of)
+        return {"completion": top}, sources + _sources(tables, "sft", chosen=True)
 
-    def build(self, tokenizer: Any, common: dict[str, Any]) -> Any:
+    def build(
+        self,
+        tokenizer: Any,
+        common: dict[str, Any],
+    ) -> Any:
         """TRL's trainer, or ours with targets for words."""
         from trl import SFTTrainer
 
-        rows = self.dataset(tokenizer, common["args"], {"completion": self._top})
+        rows = self.dataset(tokenizer, common["args"])
         if not self._word_targets:
             return SFTTrainer(train_dataset=rows, **common)
         from sozo.training.word_targets import LISTED, WordTargetTrainer, word_targets
 
         # Not among the rows: a run may have stored them before.
-        listed = [task == Dat.name for task in self._top.tasks]
+        listed = [task == Dat.name for task in self._columns["completion"].tasks]
         return WordTargetTrainer(
-            word_targets=word_targets(self._answers, tokenizer),
+            word_targets=word_targets(self._tables, tokenizer),
             train_dataset=rows.add_column(LISTED, listed),
             **common,
         )
@@ -146,51 +163,52 @@ class SftRun(_TableRun):
 class DpoRun(_TableRun):
     """DPO, decided: the pairs, by the rule `pairs` and the seed."""
 
-    def __init__(
-        self, asked: DpoArguments, training: DpoSettings, model: ModelConfig
-    ) -> None:
-        """Choose the pairs, and say which."""
+    def choose(
+        self,
+        asked: DpoArguments,
+        training: DpoSettings,
+    ) -> tuple[Mapping[str, Selected], list[Training]]:
+        """The pairs."""
         answers = asked.answers or ()
         count = asked.num_pairs
         count -= count % whole_steps("num_pairs", count, training)
-        self._pairs = select_pairs(answers, count, seed=training.seed, rule=asked.pairs)
-        named = self._pairs._asdict()
-        if training.process_index == 0:
-            for name, selected in named.items():
-                tqdm.write(f"DPO, {name}: {selected.summary()}")
-        columns = []
-        for selected in self._pairs:
-            columns += [selected.texts, selected.scores.tolist()]
-        logged = list(islice(zip(*columns, strict=True), _SHOWN))
-        heads = ("chosen", "chosen score", "rejected", "rejected score")
-        self.examples = ("data/pairs", heads, logged)
-        facts = {name: selected.facts() for name, selected in named.items()}
-        super().__init__(
-            asked,
-            training,
-            model,
-            facts={"selection": facts},
-            sources=_sources(answers, "dpo", chosen=True),
-            recorder=RunRecorder(tasks=self._pairs.chosen.tasks),
-        )
+        pairs = select_pairs(answers, count, seed=training.seed, rule=asked.pairs)
+        return pairs._asdict(), _sources(answers, "dpo", chosen=True)
 
-    def build(self, tokenizer: Any, common: dict[str, Any]) -> Any:
+    def build(
+        self,
+        tokenizer: Any,
+        common: dict[str, Any],
+    ) -> Any:
         """TRL's trainer."""
-        rows = self.dataset(tokenizer, common["args"], self._pairs._asdict())
+        rows = self.dataset(tokenizer, common["args"])
         return reference_trainer(self.share_prompt)(train_dataset=rows, **common)
 
 
-def train_sft(script: SftArguments, training: SftSettings, model: ModelConfig) -> Path:
+def train_sft(
+    script: SftArguments,
+    training: SftSettings,
+    model: ModelConfig,
+) -> Path:
     """Imitate the `top_k` best answers of a table; return the folder of the trained model (see `run.train`)."""
     return train(SftRun, script, training, model)
 
 
-def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -> Path:
+def train_dpo(
+    script: DpoArguments,
+    training: DpoSettings,
+    model: ModelConfig,
+) -> Path:
     """Prefer the best `num_pairs` answers to the worst; return the folder of the trained model (see `run.train`)."""
     return train(DpoRun, script, training, model)
 
 
-def _sources(answers: Sequence[str], by: str, *, chosen: bool) -> list[dict[str, Any]]:
+def _sources(
+    answers: Sequence[str],
+    by: str,
+    *,
+    chosen: bool,
+) -> list[Training]:
     return [
         source
         for path in answers

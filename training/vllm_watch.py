@@ -4,8 +4,9 @@ Written from the sources of TRL 1.16 and vLLM 0.30; tested with a stand-in and w
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, Self
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,9 +30,21 @@ _GAP = 0.5
 _MOVED = 0.02  # less may be bf16's rounding alone, which moved one by 0.013 and the other by a quarter of it
 _FOLLOWED = 0.25  # fresh bf16 weights under other kernels followed by 0.68 at least, stale ones by nothing
 
-Sequences = Sequence[
-    tuple[list[int], list[int]]
-]  # a prompt's token ids and an answer's
+# A prompt's token ids and an answer's.
+Sequences = Sequence[tuple[list[int], list[int]]]
+
+
+def fixed_sequences(
+    tokenizer: Any, prompts: Sequence[Any], longest: int, **template_arguments: Any
+) -> Sequences:
+    """Eight fixed texts, at most `longest` tokens of each, behind the first of a run's prompts in turn."""
+    return [
+        (
+            encode_prompt(tokenizer, prompt, **template_arguments),
+            tokenizer.encode(text, add_special_tokens=False)[:longest],
+        )
+        for text, prompt in zip(_TEXTS, cycle(prompts), strict=False)
+    ]
 
 
 def vllm_log_probabilities(generation: Any, sequences: Sequences) -> np.ndarray:
@@ -41,43 +54,28 @@ def vllm_log_probabilities(generation: Any, sequences: Sequences) -> np.ndarray:
     """
     rows = [prompt + answer for prompt, answer in sequences]
     if generation.mode == "server":
-        from accelerate.utils import broadcast_object_list
-
-        values: list[Any] = [None]
+        told = None
         if generation.accelerator.is_main_process:
             lengths = [len(prompt) for prompt, _ in sequences]
-            values = [
-                generation.vllm_client.get_sequence_logprobs(
-                    rows, lengths, top_logprobs=1
-                )["actual_logprobs"]
-            ]
-        broadcast_object_list(values, from_process=0)
-        return np.concatenate(values[0])[:, 0]
+            ask = generation.vllm_client.get_sequence_logprobs
+            told = ask(rows, lengths, top_logprobs=1)["actual_logprobs"]
+        return np.concatenate(gather(told)[0])[:, 0]
     from vllm import SamplingParams
 
-    llm = generation.llm
-    if (
-        generation.enable_sleep_mode
-    ):  # its weights were thrown away behind the last completion
-        generation.sync_weights()
-        llm.wake_up(tags=["kv_cache"])
     # Of a prompt's token vLLM always tells, beside the likeliest one.
     request = SamplingParams(temperature=1.0, max_tokens=1, prompt_logprobs=1)
-    outputs = llm.generate(
-        [{"prompt_token_ids": row} for row in rows],
-        sampling_params=request,
-        use_tqdm=False,
+    asked = [{"prompt_token_ids": row} for row in rows]
+    outputs = generation.llm.generate(asked, sampling_params=request, use_tqdm=False)
+    return np.array(
+        [
+            output.prompt_logprobs[place][row[place]].logprob
+            for output, row, (prompt, _) in zip(outputs, rows, sequences, strict=True)
+            for place in range(len(prompt), len(row))
+        ]
     )
-    if generation.enable_sleep_mode:
-        llm.sleep(level=2)
-        generation._llm_weights_sleeping = True
-    log_probabilities = []
-    for output, row, (prompt, _) in zip(outputs, rows, sequences, strict=True):
-        for place in range(len(prompt), len(row)):
-            log_probabilities.append(output.prompt_logprobs[place][row[place]].logprob)
-    return np.array(log_probabilities)
 
 
+@dataclass
 class Canary:
     """Every `every` steps, behind a generation: the engine's log-probabilities of fixed texts against the trainer's.
 
@@ -86,100 +84,48 @@ class Canary:
     out; an engine whose readings of the same weights differ by more than that quarter hides that they are stale.
     """
 
-    def __init__(
-        self,
-        engine: Callable[[Sequences], np.ndarray],
-        sequences: Sequences,
-        every: int,
-    ) -> None:
-        self._engine = engine
-        self._sequences = sequences
-        self._every = every
-        self._checked: int | None = None
-        self._before: tuple[np.ndarray, np.ndarray] | None = None
-
-    @classmethod
-    def of_trainer(cls, trainer: Any, prompts: Sequence[Any], every: int) -> Self:
-        """Between a GRPO trainer and its engine, behind a run's prompts."""
-        args = trainer.args
-        sequences = fixed_sequences(
-            trainer.processing_class,
-            prompts,
-            args.max_completion_length - 1,
-            **args.chat_template_kwargs or {},
-        )
-        engine = partial(vllm_log_probabilities, trainer.vllm_generation)
-        return cls(engine, sequences, every)
+    engine: Callable[[Sequences], np.ndarray]
+    sequences: Sequences
+    every: int
+    _next: int = 0
+    _before: np.ndarray | None = None
 
     def check(self, trainer: Any) -> None:
         """Compare if it is time; the trainer has just generated. All processes call it together."""
         step = trainer.state.global_step
-        if self._checked is not None and step - self._checked < self._every:
+        if step < self._next:
             return
-        self._checked = step
-        engine = self._engine(self._sequences)
-        policy = _log_probabilities(trainer, self._sequences)
-        gap = float(np.abs(engine - policy).mean())
-        everyone = gather((gap, self._fault(gap, engine, policy)))
-        trainer._metrics["train"]["canary/gap"].append(max(gap for gap, _ in everyone))
-        for _, fault in everyone:
-            if fault:
-                remedy = (
-                    "restart vLLM, or set another sampler (canary_steps 0: no check)"
-                )
-                raise UserError(f"step {step + 1}: {fault}; {remedy}")
+        self._next = step + self.every
+        policy = _log_probabilities(trainer, self.sequences)
+        readings = np.stack([self.engine(self.sequences), policy])
+        gap = float(np.abs(readings[0] - readings[1]).mean())
+        trainer._metrics["train"]["canary/gap"].append(gap)
+        for fault in filter(None, gather(self._fault(gap, readings))):
+            remedy = "restart vLLM, or set another sampler (canary_steps 0: no check)"
+            raise UserError(f"step {step + 1}: {fault}; {remedy}")
 
-    def _fault(self, gap: float, engine: np.ndarray, policy: np.ndarray) -> str | None:
+    def _fault(self, gap: float, readings: np.ndarray) -> str | None:
         if not gap <= _GAP:  # not a number is no agreement either
             return f"vLLM draws from other weights than the trainer's: {gap:.2f} nats a token apart on eight fixed texts"
         if self._before is not None:
-            followed = float(np.sqrt(np.mean(np.square(engine - self._before[0]))))
-            moved = float(np.sqrt(np.mean(np.square(policy - self._before[1]))))
+            followed, moved = np.sqrt(((readings - self._before) ** 2).mean(axis=1))
             if moved < _MOVED:
                 return None
             if followed < moved * _FOLLOWED:
                 ways = f"the trainer's log-probabilities of eight fixed texts moved by {moved:.4f} nats a token"
                 return f"vLLM's weights are stale: {ways}, vLLM's by {followed:.4f}"
-        self._before = engine, policy
+        self._before = readings
         return None
-
-
-def fixed_sequences(
-    tokenizer: Any, prompts: Sequence[Any], longest: int, **template_arguments: Any
-) -> Sequences:
-    """Eight fixed texts, at most `longest` tokens of each, behind the first of a run's prompts in turn."""
-    sequences = []
-    for number, text in enumerate(_TEXTS):
-        prompt = encode_prompt(
-            tokenizer, prompts[number % len(prompts)], **template_arguments
-        )
-        sequences.append(
-            (
-                prompt,
-                list(tokenizer(text, add_special_tokens=False)["input_ids"])[:longest],
-            )
-        )
-    return sequences
 
 
 def _log_probabilities(trainer: Any, sequences: Sequences) -> np.ndarray:
     """The trainer's own, all answers in one row."""
-    model = trainer.model
     rows = []
-    with torch.no_grad(), in_eval_mode(model):
-        for (
-            prompt,
-            answer,
-        ) in sequences:  # one at a time: the logits of a large vocabulary fill memory
+    with torch.no_grad(), in_eval_mode(trainer.model):
+        # One at a time: the logits of a large vocabulary fill memory.
+        for prompt, answer in sequences:
             ids = torch.tensor([prompt + answer], device=trainer.accelerator.device)
-            logits = model(input_ids=ids, use_cache=False).logits
-            log_probs = torch.log_softmax(
-                logits[0, len(prompt) - 1 : -1].float(), dim=-1
-            )
-            rows.append(
-                log_probs.gather(1, ids[0, len(prompt) :, None])[:, 0]
-                .double()
-                .cpu()
-                .numpy()
-            )
-    return np.concatenate(rows)
+            logits = trainer.model(input_ids=ids, use_cache=False).logits
+            logits = logits[0, len(prompt) - 1 : -1].float()
+            rows.append(logits.log_softmax(-1)[range(len(answer)), answer])
+    return torch.cat(rows).double().cpu().numpy()  # type: ignore[no-any-return]

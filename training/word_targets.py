@@ -4,13 +4,12 @@ One drawn word of thousands says next to nothing about how it depends on the wor
 all. A word of several tokens has a target for each: how its nouns go on, among those that begin with the tokens before.
 """
 
-import logging
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import fields
-from functools import partial
+from itertools import compress, groupby
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -18,101 +17,88 @@ from trl import SFTTrainer
 from trl.trainer import sft_trainer
 
 from sozo.data.errors import UserError
-from sozo.data.processes import is_first
 from sozo.models.nouns import FrontierNouns
 from sozo.scoring.languages import read_nouns
 from sozo.tasks import Dat, read_run
 from sozo.training.shared_prompt import answer_logits
 
-logger = logging.getLogger(__name__)
 IGNORED = -100
 END = -1
-LISTED = (
-    "listed"  # the dataset's column that says which answers are lists of the frontier
-)
-_CHECKED = 64  # lists
+LISTED = "listed"
 
 
 class WordTargets:
     """Cross-entropy of logits with a word's own distribution, and with the one token everywhere else.
 
     `words` gives the distributions (`targets`, `bias`) of the nouns that `spellings` spell, each by the tokens with
-    which lists write it.
-    An answer to another task is imitated token by token, whatever nouns it holds, and so is a list that was cut.
+    which lists write it. Every row that is none of `lists` (see `row_key`) is imitated token by token, whatever nouns
+    it holds: an answer to another task, and a list that was cut.
     """
 
-    def __init__(self, words: Any, spellings: Sequence[tuple[int, ...]]) -> None:
-        self._words = words
-        self._places = len(words.bias)
+    def __init__(
+        self,
+        words: Any,
+        spellings: Sequence[tuple[int, ...]],
+        lists: Container[bytes] = (),
+    ) -> None:
+        self.words = words
         self._spellings = spellings
+        self.lists = lists
         self._noun = {spelling: number for number, spelling in enumerate(spellings)}
         self._longest = max(map(len, spellings))
-        # Sorted, nouns that begin with the same tokens stand together, first the one that has no more than these.
-        order = sorted(range(len(spellings)), key=spellings.__getitem__)
-        first: dict[
-            tuple[int, ...], dict[int, int]
-        ] = {}  # of each beginning: where the nouns of its next tokens begin
-        end: dict[tuple[int, ...], int] = {}
-        for place, number in enumerate(order):
-            for depth, token in enumerate((*spellings[number], END)):
-                before = spellings[number][:depth]
-                first.setdefault(before, {}).setdefault(token, place)
-                end[before] = place + 1
         # Of each beginning its nouns, the tokens that follow, and where among the nouns those of each token begin.
-        self._next: dict[
-            tuple[int, ...], tuple[np.ndarray, np.ndarray, np.ndarray]
-        ] = {}
-        for before, starts in first.items():
-            tokens = np.array(list(starts))
-            places = np.array(list(starts.values()))
-            if len(tokens) > 1:  # the target of the only one is that
-                self._next[before] = (
-                    np.array(order[places[0] : end[before]]),
-                    tokens,
-                    places - places[0],
-                )
+        self._next: dict[tuple[int, ...], tuple[np.ndarray, ...]] = {}
+        # Sorted, nouns that begin with the same tokens stand together, first the one that has no more than these.
+        self._branch(sorted(self._noun.values(), key=spellings.__getitem__), 0)
+
+    def _branch(self, nouns: Sequence[int], depth: int) -> None:
+        """Note how nouns go on that begin with the same `depth` tokens."""
+        tokens, starts, place = [], [], 0
+        of_next = groupby(nouns, key=lambda noun: (*self._spellings[noun], END)[depth])
+        for token, group in of_next:
+            same = list(group)
+            tokens.append(token)
+            starts.append(place)
+            place += len(same)
+            if token != END:
+                self._branch(same, depth + 1)
+        if len(tokens) > 1:  # the target of the only one is that
+            before = self._spellings[nouns[0]][:depth]
+            self._next[before] = np.array(nouns), np.array(tokens), np.array(starts)
 
     def find(self, tokens: Sequence[int]) -> list[tuple[int, int]]:
         """The nouns in a row of tokens that a token follows (negative: none): where they begin, and their numbers."""
         nouns = []
         place = 0
-        lengths = range(self._longest, 0, -1)
         while place < len(tokens):
-            spellings = (tuple(tokens[place : place + length]) for length in lengths)
-            spelling = next(
-                (spelling for spelling in spellings if spelling in self._noun), None
-            )
-            end = place + len(spelling or ())
-            if spelling is not None and end < len(tokens) and tokens[end] >= 0:
-                nouns.append((place, self._noun[spelling]))
-            place = max(end, place + 1)
+            step = 1
+            for length in range(self._longest, 0, -1):
+                end = place + length
+                noun = self._noun.get(tuple(tokens[place:end]))
+                if noun is not None:
+                    step = length
+                    if end < len(tokens) and tokens[end] >= 0:
+                        nouns.append((place, noun))
+                    break
+            place += step
         return nouns
 
-    def holds_list(self, tokens: Sequence[int]) -> bool:
-        """Whether a row of tokens holds as many nouns as a list has."""
-        return len(self.find(tokens)) == self._places
-
-    def __call__(
-        self, logits: torch.Tensor, labels: torch.Tensor, listed: Sequence[bool]
-    ) -> torch.Tensor:
-        """The sum over the labels that are asked for: `logits` (rows, tokens, vocabulary), `labels` (rows, tokens).
-
-        `listed` says which rows are lists of the frontier; one that was cut is imitated token by token.
-        """
+    def __call__(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """The sum over the labels that are asked for: `logits` (rows, tokens, vocabulary), `labels` (rows, tokens)."""
         logits = logits.float()
         lines = labels.tolist()
         asked = labels.cpu() != IGNORED
-        found = {row: self.find(line) for row, line in enumerate(lines) if listed[row]}
         hits = {
-            row: nouns for row, nouns in found.items() if len(nouns) == self._places
+            row: self.find(line)
+            for row, line in enumerate(lines)
+            if row_key(line) in self.lists
         }
         every_noun = np.array([[noun for _, noun in nouns] for nouns in hits.values()])
-        targets = self._words.targets(every_noun) if hits else ()
+        targets = self.words.targets(every_noun) if hits else ()
         single = asked.numpy().copy()
         parts = []
-        start_of = logits.shape[-1] * np.arange(labels.numel()).reshape(
-            labels.shape
-        )  # of the logits of each place
+        # Of the logits of each place.
+        start_of = np.arange(labels.numel()).reshape(labels.shape) * logits.shape[-1]
         for (row, nouns), of_list in zip(hits.items(), targets, strict=True):
             for (start, noun), shares in zip(nouns, of_list, strict=True):
                 spelling = self._spellings[noun]
@@ -140,59 +126,34 @@ class WordTargets:
         return (logits.logsumexp(dim=-1)[asked].double().sum() - wanted).float()
 
 
-class WordTargetTrainer(SFTTrainer):  # type: ignore[misc]
-    """TRL's SFT trainer with `WordTargets` as its loss; a LoRA adapter may reach the output layer too."""
+def row_key(labels: Sequence[int]) -> bytes:
+    """What tells a row of labels from others, however it is padded."""
+    row = np.array(labels)
+    return row[row != IGNORED].tobytes()
 
-    data_collator: Any
-    _signature_columns: Any
+
+class WordTargetTrainer(SFTTrainer):  # type: ignore[misc]
+    """TRL's SFT trainer with `WordTargets` as its loss; a LoRA adapter may reach the output layer too.
+
+    The dataset's column LISTED says which rows are lists of the frontier. A UserError where none of them is whole.
+    """
 
     def __init__(self, *args: Any, word_targets: WordTargets, **kwargs: Any) -> None:
-        # TRL refuses that, since its own loss passes such an adapter by. This one is of the whole model's logits.
-        refused = sft_trainer.BaseTunerLayer
-        sft_trainer.BaseTunerLayer = ()
-        try:
+        # TRL refuses an adapter there, since its own loss passes it by. This one is of the whole model's logits.
+        with patch.object(sft_trainer, "BaseTunerLayer", ()):
             super().__init__(*args, **kwargs)
-        finally:
-            sft_trainer.BaseTunerLayer = refused
-        self._word_targets = word_targets
-        self._look_for_cut_lists()
-        self.data_collator = partial(
-            _with_listed, self.data_collator
-        )  # TRL's own leaves other columns out
-
-    def _look_for_cut_lists(self) -> None:
-        """Say how many lists were cut at `max_length`, which are imitated token by token; refuse where all were."""
-        limit = self.args.max_length or math.inf
-        rows = self.train_dataset
-        lists = [
-            labels
-            for labels, listed in zip(rows["labels"], rows[LISTED], strict=True)
-            if listed
-        ]
+        rows = compress(self.train_dataset["labels"], self.train_dataset[LISTED])
+        places = len(word_targets.words.bias)
+        # The loss sees no label of a row's first token. A list that was cut has fewer nouns.
+        lists = {
+            row_key(row[1:]) for row in rows if len(word_targets.find(row)) == places
+        }
         if not lists:
             raise UserError(
-                "word_targets: none of the answers taken is a list of the frontier; give a larger top_k"
+                "word_targets: no list of the frontier is whole among the answers taken; give a larger top_k or max_length"
             )
-        cut = sum(
-            len(labels) >= limit and not self._word_targets.holds_list(labels)
-            for labels in lists
-        )
-        if cut == len(lists):
-            raise UserError(
-                f"word_targets: no list is whole at max_length {limit}; give a larger one"
-            )
-        if cut and is_first():
-            logger.warning(
-                "%d of %d lists are cut at max_length %s, and imitated token by token",
-                cut,
-                len(lists),
-                limit,
-            )
-
-    def _set_signature_columns_if_needed(self) -> None:
-        """Which columns a batch is made of."""
-        super()._set_signature_columns_if_needed()
-        self._signature_columns = [*dict.fromkeys([*self._signature_columns, LISTED])]
+        word_targets.lists = lists
+        self._word_targets = word_targets
 
     def compute_loss(
         self,
@@ -202,28 +163,16 @@ class WordTargetTrainer(SFTTrainer):  # type: ignore[misc]
         num_items_in_batch: Any = None,
     ) -> Any:
         """The mean over the tokens of all processes and of all micro-batches of a step."""
-        of_model = {name: value for name, value in inputs.items() if name != LISTED}
-        logits, labels = answer_logits(
-            model, of_model, self.accelerator.unwrap_model(model)
-        )
-        count = (
-            (labels != IGNORED).sum()
-            if num_items_in_batch is None
-            else num_items_in_batch
-        )
-        loss = self._word_targets(logits, labels, inputs[LISTED].tolist()) / count
+        inner = self.accelerator.unwrap_model(model)
+        logits, labels = answer_logits(model, inputs, inner)
+        count = num_items_in_batch
+        if count is None:
+            count = (labels != IGNORED).sum()
+        loss = self._word_targets(logits, labels) / count
         if num_items_in_batch is not None and self.args.average_tokens_across_devices:
-            loss = (
-                loss * self.accelerator.num_processes
-            )  # gradients are averaged over them
+            # Gradients are averaged over them.
+            loss = loss * self.accelerator.num_processes
         return (loss, {"logits": logits}) if return_outputs else loss
-
-
-def _with_listed(collate: Any, examples: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return {
-        **collate(examples),
-        LISTED: torch.tensor([example[LISTED] for example in examples]),
-    }
 
 
 def word_targets(answers: Sequence[str | Path], tokenizer: Any) -> WordTargets:
@@ -255,14 +204,7 @@ def word_targets(answers: Sequence[str | Path], tokenizer: Any) -> WordTargets:
     generator = FrontierNouns(
         frontier, strength, settings["word_strength"], name="frontier"
     )
-    targets = WordTargets(generator.words, spell(tokenizer, frontier.nouns))
-    for answer in generator.answer([""] * _CHECKED, 0, 0):
-        tokens = tokenizer.encode(f"{answer.text}\n1. ", add_special_tokens=False)
-        if len(targets.find(tokens)) != len(generator.words.bias):
-            raise UserError(
-                f"word_targets: nouns are not to be told from what is around them in {answer.text!r}"
-            )
-    return targets
+    return WordTargets(generator.words, spell(tokenizer, frontier.nouns))
 
 
 def spell(tokenizer: Any, nouns: Sequence[str]) -> list[tuple[int, ...]]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -26,9 +26,6 @@ from sozo.tasks.dat.table import read_lists, read_table
 from sozo.tasks.dat.view import DatView
 from sozo.tasks.dat.words import PROMPTS, REFUSE, REPRESENTATIVE
 from sozo.tasks.task import Answer, Complete, Item, Row, Task
-
-if TYPE_CHECKING:
-    from sozo.scoring.second_encoder import SecondEncoder
 
 
 class Dat(Task):
@@ -97,10 +94,8 @@ class Dat(Task):
             )
         return rows
 
-    def together(
-        self, rows: Sequence[Row], second_encoder: "SecondEncoder | None" = None
-    ) -> dict[str, float]:
-        """Different words; pairing; the mean by the second encoder."""
+    def together(self, rows: Sequence[Row]) -> dict[str, float]:
+        """Different words, and pairing."""
         lists = [row.facts["words"] for row in rows if row.reason is None]
         different = float(len({word for words in lists for word in words}))
         values = {"dat/different_words": different}
@@ -110,12 +105,6 @@ class Dat(Task):
             values["dat/pairing"] = decompose(
                 unit, numbers.reshape(len(lists), -1)
             ).pairing
-        if (
-            second_encoder
-            and not self.settings.olson
-            and len(scores := second_encoder.for_language(self.language).scores(lists))
-        ):
-            values["dat/second_encoder"] = float(scores.mean(dtype=np.float64))
         return values
 
     def for_people(self) -> Self:

@@ -16,10 +16,8 @@ from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 
 import warm
-from fakes import AXES, list_text
 from grpo_runs import environment, recipe, run
 from judgements import OK, RUBRICS
-from scripted_grpo import scripted
 from sentences import refused
 from sozo.data.record import check_room, room, write_json, write_whole
 from sozo.data.run_folder import lock
@@ -27,8 +25,6 @@ from sozo.data.wandb_run import last_checkpoint
 from sozo.models.weights import merge_adapter
 from sozo.scoring.embeddings.word_vectors import WordVectors
 from sozo.scoring.judges.ledger import Ledger, read_judgements
-from sozo.training.grpo_trainer import MixTrainer
-from sozo.training.tracking import RunRecorder, saved_bytes
 
 FULL = r"the disk is full: [\d,]+ bytes are free, (at least )?[\d,]+ are needed; "
 
@@ -174,43 +170,6 @@ def checkpoint_size(folder):
     return sum(path.stat().st_size for path in last_checkpoint(folder).rglob("*"))
 
 
-@pytest.mark.parametrize("optim", ["adamw_torch", "sgd"])
-def test_what_a_checkpoint_needs_is_known_before_it_is_written(optim, tmp_path):
-    settings = {"save_strategy": "steps", "save_steps": 1, "optim": optim}
-    trainer = scripted(
-        tmp_path, [list_text(AXES[:10])] * 2, [pay], MixTrainer, **settings
-    )
-    trainer.model.resize_token_embeddings(
-        20_000
-    )  # else files' heads would weigh as much
-    recorder = RunRecorder()
-    trainer.add_callback(recorder)
-    recorder.needed = saved_bytes(trainer, states=True)
-    trainer.train()
-    assert 0.9 < recorder.needed / checkpoint_size(tmp_path) < 1
-    assert recorder.needed == saved_bytes(trainer, states=False) * (
-        3 if optim == "adamw_torch" else 1
-    )
-
-
-def test_no_checkpoint_is_begun_without_room(tmp_path):
-    settings = {"save_strategy": "steps", "save_steps": 2, "max_steps": 3}
-    trainer = scripted(
-        tmp_path, [list_text(AXES[:10])] * 2, [pay], MixTrainer, **settings
-    )
-    recorder = RunRecorder()
-    trainer.add_callback(recorder)
-    recorder.needed = 10**18
-    with refused("tracking: no room for a checkpoint"):
-        trainer.train()
-    assert trainer.state.global_step == 2
-    assert not list(tmp_path.glob("checkpoint-*"))
-
-
-def pay(completions, **kwargs):
-    return [float(number) for number in range(len(completions))]
-
-
 def trained(folder, mini, **settings):
     command = recipe(
         model_name_or_path=mini,
@@ -223,7 +182,7 @@ def trained(folder, mini, **settings):
 
 
 @pytest.mark.slow
-def test_a_training_looks_for_room_before_it_starts_and_before_each_save(
+def test_a_training_that_fills_the_disk_goes_on_from_the_checkpoint_before(
     disk, mini, tmp_path
 ):
     # A checkpoint of the mini model is smaller than what TRL's own files may take.
@@ -242,16 +201,8 @@ def test_a_training_looks_for_room_before_it_starts_and_before_each_save(
     (line,) = (line for line in done.stderr.splitlines() if "disk" in line)
     assert done.returncode == 2
     assert re.match(rf"error: {folder}/out: {FULL}", line)
-    needed = int(re.search(r"([\d,]+) are needed", line)[1].replace(",", ""))
-    assert 0.8 * size < needed < size
     assert last_checkpoint(folder / "out").name == "checkpoint-2"
     assert "Traceback" not in done.stderr
-
-    (folder / "more").write_bytes(bytes(int(0.3 * size)))
-    done = trained(folder, mini, max_steps=4)
-    assert done.returncode == 2
-    assert re.search(rf"^error: {folder}/out: {FULL}", done.stderr, re.MULTILINE)
-    assert "step " not in done.stdout
 
     (folder / "other").unlink()
     done = trained(folder, mini, max_steps=4)

@@ -96,8 +96,7 @@ def test_sampling_and_every_method_put_a_prompt_before_the_model_in_the_same_for
                 "prompts": str(tmp_path / "prompts.jsonl"),
                 "reward_funcs": ["sozo.rewards.dat_reward"],
             }
-        ],
-        {},
+        ]
     )
     (row,) = dataset_rows(entries, conversational=True, form=FORM)
     assert (

@@ -33,7 +33,8 @@ from sozo.scoring.endpoint.profile import read_profile
 from sozo.scoring.final_text import count_unknown
 from sozo.training.arguments import GrpoArguments
 from sozo.training.config import parse
-from sozo.training.grpo import GrpoSettings, checked_entries
+from sozo.training.entries import read_entries
+from sozo.training.grpo import GrpoSettings, check_entries
 
 BAD_JSON = (
     DIGITS,
@@ -118,7 +119,7 @@ def recipe(tmp_path, text):
         GrpoSettings,
         ["--config", str(file), "--output_dir", str(tmp_path / "run")],
     )
-    checked_entries(script, training)
+    check_entries(read_entries(script.tasks, script.num_prompts), training)
     return script, training, model
 
 

@@ -1,14 +1,7 @@
-"""Steps of GRPO on two prompts whose answers have 2 and 20 tokens, by TRL's trainer and by ours.
+"""Steps of GRPO on two prompts whose answers have 2 and 20 tokens, by TRL's trainer and by ours."""
 
-As a script, one of several processes: `python mix_steps.py FOLDER SETTINGS` writes what `differences` returns into
-`RANK.json` in FOLDER. `SETTINGS` are JSON.
-"""
-
-import json
 import os
 import random
-import sys
-from pathlib import Path
 
 import torch
 from datasets import Dataset
@@ -52,13 +45,12 @@ def mixtral(vocabulary):
 
 
 def trained(kind, folder, model=tiny_llama, **settings):
-    """All weights of a model after three SGD steps of 32 completions, which a process draws anew in the same way.
+    """All weights of a model after three SGD steps of 32 completions.
 
     And what was logged at each step, but for its time.
     """
     os.environ["TRL_EXPERIMENTAL_SILENCE"] = "1"
-    process = int(os.environ.get("RANK", "0"))
-    tokenizer, draw = build_tokenizer(WORDS), random.Random(process)
+    tokenizer, draw = build_tokenizer(WORDS), random.Random(0)
     lengths = {
         tuple(tokenizer(text, add_special_tokens=False)["input_ids"]): n
         for text, n in PROMPTS.items()
@@ -107,11 +99,8 @@ def trained(kind, folder, model=tiny_llama, **settings):
         "gradient_checkpointing": False,
         "logging_steps": 1,
     }
-    start = folder / f"model-{process}"
-    if (
-        not start.is_dir()
-    ):  # later, with processes that know of each other, only the first would write
-        model(len(tokenizer)).save_pretrained(start)
+    start = folder / "model"
+    model(len(tokenizer)).save_pretrained(start)
     trainer = kind(
         model=str(start),
         args=GrpoSettings(**fixed | settings),
@@ -150,11 +139,3 @@ def differences(folder, model=tiny_llama, **settings):
         own_log,
         log,
     )
-
-
-if __name__ == "__main__":
-    result = differences(Path(sys.argv[1]), **json.loads(sys.argv[2]))
-    Path(sys.argv[1], f"{torch.distributed.get_rank()}.json").write_text(
-        json.dumps(result)
-    )
-    torch.distributed.destroy_process_group()

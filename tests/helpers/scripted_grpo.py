@@ -13,7 +13,6 @@ from sozo.models.tiny import build_tokenizer
 from sozo.tasks.task import Item
 from sozo.training.grpo import GrpoSettings
 from sozo.training.mix import reward_functions
-from sozo.training.words import Words
 
 
 def tiny_llama(vocabulary, **changes):
@@ -62,14 +61,6 @@ def scripted(folder, texts, rewards, kind, words=AXES, **settings):
         return {"prompt_ids": asked, "completion_ids": written, "logprobs": None}
 
     prompts = settings.pop("prompts", [prompt("dat")])
-    own = {name: settings.pop(name) for name in ("told", "keep") if name in settings}
-    if "told" in own:
-        told = own.pop("told")
-        own["words"] = Words(
-            told.get("credit") == "word",
-            told.get("word_entropy", 0.0),
-            own.pop("keep", None),
-        )
     fixed = {
         "output_dir": str(folder),
         "report_to": "none",
@@ -102,7 +93,6 @@ def scripted(folder, texts, rewards, kind, words=AXES, **settings):
         train_dataset=Dataset.from_list(rows * 8),
         processing_class=tokenizer,
         rollout_func=rollout,
-        **own,
     )
 
 

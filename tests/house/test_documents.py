@@ -22,7 +22,7 @@ from sozo.rewards.integrations.serve import MOST_COMPLETIONS
 from sozo.scoring.endpoint.profile import Profile, read_profile
 from sozo.tasks import task_type
 from sozo.training.config import parse
-from sozo.training.grpo import checked_entries
+from sozo.training.entries import read_entries
 
 pytestmark = pytest.mark.studies  # of the whole repository
 
@@ -170,8 +170,8 @@ def test_yaml_is_taken(block, monkeypatch, tmp_path):
         | values
     )
     (tmp_path / "grpo.yaml").write_text(yaml.safe_dump(settings), "utf-8")
-    script, training, _ = parse(*METHODS["grpo"], ["--config", "grpo.yaml", *ON_CPU])
-    for entry in checked_entries(script, training):
+    script, *_ = parse(*METHODS["grpo"], ["--config", "grpo.yaml", *ON_CPU])
+    for entry in read_entries(script.tasks):
         assert entry.rewards
 
 

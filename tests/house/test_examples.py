@@ -53,7 +53,7 @@ def test_the_task_is_a_command(tmp_path):
 
 def test_the_task_is_a_reward_and_prompts_for_training(monkeypatch):
     monkeypatch.setenv("SOZO_TASKS", "examples.task.Acrostic")
-    (entry,) = read_entries(["acrostic"], {})
+    (entry,) = read_entries(["acrostic"])
     assert [item.id for item in entry.items] == list(task.WORDS)
     (pays,) = entry.rewards
     text = "さむい朝だった\nくもを見あげた\n来年も来る春"

@@ -24,7 +24,6 @@ TRAININGS = {
 }
 PAPER = ("swallow-8b", "qwen2.5-7b", "llm-jp-3-7.2b")
 # Of the base models in the paper's table 11 (data/published/dat_training.csv).
-BASE_VALID = {"swallow-8b": 105401, "qwen2.5-7b": 81548, "llm-jp-3-7.2b": 25556}
 
 
 def arms():
@@ -70,11 +69,6 @@ def test_a_loss_that_sees_the_micro_batch_asks_one_prompt():
         assert not settings.keys() & of_entropy, key
 
 
-def test_entropy_on_words_is_for_a_model_whose_tokens_are_nouns():
-    files = [file for (file, _), one in ARMS.items() if one.get("word_entropy")]
-    assert all(file.startswith("recipes/tiny/") for file in files), files
-
-
 def test_credit_by_the_word_has_usable_beside_it():
     by_word = {key: one for key, one in ARMS.items() if one.get("credit") == "word"}
     for key, settings in by_word.items():
@@ -104,19 +98,13 @@ def test_weights_in_half_precision_have_a_master(name):
     "name", [name for name in TRAININGS if name.split("/")[1] in PAPER]
 )
 def test_the_papers_models_are_evaluated(name):
-    settings, (_, model, file) = TRAININGS[name], name.split("/")
+    settings = TRAININGS[name]
     evaluate = settings["evaluate"]
     assert evaluate["every"] == 16
     assert settings["save_strategy"] == "no"  # one would take as long as the training
     (task,) = evaluate["tasks"]
     assert (task["task"], task["noun_checker"]) == ("dat", "jumanpp")
-    floors = {floor["measure"]: floor for floor in evaluate["floors"]}
-    assert set(floors) == {"dat/usable", "dat/different_words"}
-    # Half the base's share; of 256 answers of ten words, 100 different ones is a collapse.
-    assert floors["dat/usable"]["least"] == round(BASE_VALID[model] / 131_072 / 2, 1)
-    assert floors["dat/usable"]["action"] == "warn"
-    assert floors["dat/different_words"]["action"] == "warn"
-    if "grpo" in file:  # TRL 0.14 to 0.18, the paper's, had no correction
+    if "grpo" in name:  # TRL 0.14 to 0.18, the paper's, had no correction
         assert settings["vllm_importance_sampling_correction"] is False
         assert settings["use_bias_correction_kl"] is False
 

@@ -2,11 +2,12 @@
 
 import math
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from fakes import AXES, FakeEncoder, FakeNouns, list_text
+from fakes import AXES, FakeEncoder, FakeNouns, axis_encoder, list_text
 from scripted_grpo import generated, scripted
 from second_encoders import finished
 from sentences import refused
@@ -17,9 +18,10 @@ from sozo.rewards import (
     make_dat_usable,
     make_placebo,
 )
-from sozo.rewards.dat import combined, shared_scorer
+from sozo.rewards.dat import DatRarity, combined, shared_scorer
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.training.grpo_trainer import MixTrainer
+from sozo.training.tracking import RunRecorder
 
 # On one axis each, but 木 and 花 between two: lists with them score a little less.
 VECTORS = dict(zip(AXES, np.eye(12), strict=True))
@@ -184,3 +186,44 @@ def test_what_is_wrong_is_said_at_once(scorers, tmp_path):
     empty = finished(tmp_path / "empty", [list(AXES[:10])], [None])
     with refused("pairing: a reference without lists"):
         make_dat_pairing(reference=str(empty))(completions=[list_text(AXES[:10])])
+
+
+# Rarity
+
+
+def build():
+    return DatScorer(FakeNouns(AXES), axis_encoder())
+
+
+def test_rare_words_are_worth_more():
+    reward = DatRarity(build, decay=0.5)
+    texts = [list_text(AXES[:10]), "x", list_text(AXES[2:])]
+    assert reward(completions=texts) == [0.0, None, 0.0]  # nothing has been counted yet
+    # Twenty words, 犬 and 猫 once, eight twice, 木 and 花 once.
+    paid = reward(completions=[list_text(AXES[:10])])
+    worths = [np.log(21 / 2)] * 2 + [np.log(21 / 3)] * 8
+    assert paid == [pytest.approx(np.mean(worths))]
+    assert [part.worth for part in reward.last[0].parts] == pytest.approx(worths)
+    # Halved and ten more.
+    state = reward.state()
+    assert dict(zip(state["words"], state["counts"], strict=True)) == {
+        **dict.fromkeys(AXES[:2], 1.5),
+        **dict.fromkeys(AXES[2:10], 2.0),
+        **dict.fromkeys(AXES[10:], 0.5),
+    }
+
+
+def test_a_checkpoint_keeps_the_counts(tmp_path):
+    choose = np.random.default_rng(0).choice
+    texts = [[list_text(choose(AXES, 10, replace=False))] for _ in range(6)]
+    unbroken, first, second = (DatRarity(build) for _ in range(3))
+    expected = [unbroken(completions=step) for step in texts]
+    assert [first(completions=step) for step in texts[:3]] == expected[:3]
+    folder = tmp_path / "checkpoint-3"
+    folder.mkdir()
+    place = SimpleNamespace(is_world_process_zero=True, global_step=3)
+    args = SimpleNamespace(output_dir=tmp_path)
+    RunRecorder([first]).on_save(args, place, None)
+    RunRecorder([second]).restore(folder)
+    assert [second(completions=step) for step in texts[3:]] == expected[3:]
+    assert second.state() == unbroken.state()

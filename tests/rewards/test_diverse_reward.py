@@ -396,11 +396,6 @@ def test_two_in_one_training_have_names_of_their_own(tmp_path):
         for _, shown, _ in one.reward.console:
             assert shown in metrics
     assert metrics["diverse/diversity"] == metrics["far/diversity"] == 1
-    with refused("diverse: two of one name"):
-        reward_functions([first, first])
-    placebos = [entry_of(tmp_path, "sozo.rewards.make_placebo", **own)] * 2
-    with refused("placebo: two of one name"):
-        reward_functions(placebos)
 
 
 def test_in_a_recipe(tmp_path):

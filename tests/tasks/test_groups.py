@@ -17,7 +17,7 @@ from sozo.models.settings import GeneratorSettings
 from sozo.rewards.task import TaskReward, reward_of
 from sozo.scoring.measure import Measure
 from sozo.tasks.task import Answer, Item
-from sozo.training.evaluation import EvaluatedTask, EvaluateSettings
+from sozo.training.evaluation import batches_of, evaluated
 from sozo.training.selection import select_top
 
 PROMPTS = {item.id: item.prompt for item in Spread().items()}
@@ -180,18 +180,15 @@ def test_less_is_better_is_paid_as_the_distance_from_the_worst():
 
 
 def test_while_training_an_item_is_asked_as_often():
-    evaluated = EvaluatedTask(Spread, None, 6, 8)
-    (batch,) = evaluated.batches()
+    task = Spread()
+    (batch,) = batches_of(task, 6)
     assert [item.id for item in batch] == ["a", "a", "a", "b", "b", "b"]
     answers = [
         Answer(str(k), item.id, text)
         for k, (item, text) in enumerate(zip(batch, TEXTS["a"] * 2, strict=True))
     ]
-    rows = evaluated.task.with_others(
-        batch, answers, evaluated.task.score(batch, answers)
-    )
-    values = EvaluateSettings(every=1, tasks=["spread"]).values(evaluated.task, rows)
-    assert values == {"spread/usable": 1.0, "spread": 4.0}
+    rows = task.with_others(batch, answers, task.score(batch, answers))
+    assert evaluated(task, rows) == {"spread/usable": 1.0, "spread": 4.0}
 
 
 def test_two_items_with_one_prompt_are_two():

@@ -10,7 +10,7 @@ from sozo.training.hub import HubPrompts
 
 
 def entry(prompts):
-    (only,) = read_entries([{"prompts": prompts, "reward_funcs": ["mine.short"]}], {})
+    (only,) = read_entries([{"prompts": prompts, "reward_funcs": ["mine.short"]}])
     return only
 
 
@@ -30,14 +30,9 @@ def here(tmp_path, monkeypatch):
 def test_rows_are_items_as_those_of_a_file(tmp_path):
     rows = {"prompt": "犬", "topic": "a"}, {"prompt": "猫", "topic": "b"}
     data(tmp_path / "ours", *rows)
-    hub, file = entry("hub:ours"), entry("ours/train.jsonl")
-    assert hub.items == file.items
-    assert hub.name == "ours"
+    file = entry("ours/train.jsonl")
+    assert entry("hub:ours").items == file.items
     assert entry("hub:ours:train[:1]").items == file.items[:1]
-    # Another content is another version.
-    before = hub.hub.commit
-    data(tmp_path / "ours", *rows, {"prompt": "象", "topic": "c"})
-    assert entry("hub:ours").hub.commit != before
 
 
 def test_a_prompt_may_be_a_message_of_the_user(tmp_path):

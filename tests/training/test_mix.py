@@ -1,23 +1,18 @@
 """A mix of tasks: what is asked, who is paid by whom, and which completions come together in a micro-batch."""
 
-import asyncio
 import json
-from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
-import torch
 
 from fakes import AXES, FakeNouns, axis_encoder, list_text
 from mixes import batches, rows_of
 from sentences import refused
-from sozo.data.prompts import fill, messages, prompt
+from sozo.data.prompts import messages
 from sozo.rewards.dat import DatReward
-from sozo.rewards.reward import Reward
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.tasks.sat.stories import load_stories
 from sozo.training.entries import Entry, read_entries
-from sozo.training.grpo_trainer import MixTrainer, by_prompt
+from sozo.training.grpo_trainer import by_prompt
 from sozo.training.mix import dataset_rows, described, reward_functions, reward_weights
 
 STORY = "鶴を助けた若者の家に、美しい娘が来て機を織った。"
@@ -41,7 +36,7 @@ def entries(tmp_path, monkeypatch):
             "num_prompts": 3,
         },
     ]
-    return read_entries(tasks, {})
+    return read_entries(tasks)
 
 
 def weighed(completions, weight, item, log_extra=None, **kwargs):
@@ -107,9 +102,8 @@ def test_an_async_reward_is_awaited(entries):
     entry = Entry(task="lipogram", reward_funcs=["math.pi"])
     entry.__dict__["rewards"] = [later]
     (function,) = reward_functions([entry])
-    assert asyncio.run(
-        function(completions=["x", "y"], prompts=["?", "?"], asked=[1, 7])
-    ) == [1.0, None]
+    paid = function(completions=["x", "y"], prompts=["?", "?"], asked=[1, 7])
+    assert paid == [1.0, None]
 
 
 def test_names_are_told_apart(entries):
@@ -134,22 +128,18 @@ def test_a_reward_that_gives_too_few_numbers(entries):
 
 def test_weights_stand_beside_their_rewards(entries):
     assert reward_weights(entries) is None
-    weighted = read_entries(["dat", {"task": "lipogram", "reward_weights": [0.5]}], {})
+    weighted = read_entries(["dat", {"task": "lipogram", "reward_weights": [0.5]}])
     assert reward_weights(weighted) == [1.0, 0.5]
 
 
 def test_the_record_identifies_data_and_rewards(entries, tmp_path):
     facts = described(entries)
-    assert [
-        (task["name"], task["prompts"], task["items"]) for task in facts["tasks"]
-    ] == [
-        ("dat", 2, 1),
-        ("lipogram", 2, 2),
-        ("mine.jsonl", 3, 2),
-    ]
+    names = [task["name"] for task in facts["tasks"]]
+    assert names == ["dat", "lipogram", "mine.jsonl"]
     assert facts["rewards"][0]["noun_checker"] == "jumandic"
     assert facts["rewards"][1] == {
         "task": "lipogram",
+        "path": "",
         "measure": "lipogram/words",
         "scale": 1.0,
         "offset": 0.0,
@@ -176,8 +166,7 @@ def test_settings_and_options_of_the_tasks_own_reward():
                 "olson": True,
                 "penalise_duplicates": False,
             }
-        ],
-        {},
+        ]
     )
     (reward,) = entry.rewards
     assert isinstance(reward, DatReward)
@@ -186,32 +175,11 @@ def test_settings_and_options_of_the_tasks_own_reward():
         False,
         True,
     )
-    (entry,) = read_entries(
-        [{"task": "sat", "stories": "my.jsonl", "min_length": 200}], {}
-    )
+    (entry,) = read_entries([{"task": "sat", "stories": "my.jsonl", "min_length": 200}])
     assert entry.model_extra == {"stories": "my.jsonl", "min_length": 200}
 
 
 # What must never be trained on
-
-
-@pytest.mark.parametrize("column", ["story", "prompt", "source"])
-def test_one_story_of_the_benchmark_is_enough(column, tmp_path):
-    story = load_stories()[17].text
-    line = {
-        "id": "a",
-        "text": STORY,
-        "prompt": "書け",
-        column: "　\n".join([story[:40], story[40:]]),
-    }
-    if column == "prompt":
-        line["prompt"] = fill(prompt("sat"), story=line["prompt"])
-    (tmp_path / "mine.jsonl").write_text(json.dumps(line, ensure_ascii=False), "utf-8")
-    entry = Entry(
-        prompts=str(tmp_path / "mine.jsonl"), reward_funcs=["test_mix.weighed"]
-    )
-    with refused("training: a story of the SAT benchmark"):
-        _ = entry.items
 
 
 def test_stories_of_the_users_own(tmp_path):
@@ -220,16 +188,16 @@ def test_stories_of_the_users_own(tmp_path):
             json.dumps({"id": str(k), "text": text}) for k, text in enumerate(texts)
         ]
         (tmp_path / "my.jsonl").write_text("\n".join(lines), "utf-8")
-        return read_entries(
-            [{"task": "sat", "stories": str(tmp_path / "my.jsonl")}], {}
-        )[0].items
+        return read_entries([{"task": "sat", "stories": str(tmp_path / "my.jsonl")}])[
+            0
+        ].items
 
     (item,) = items(STORY)
     assert (item.id, item.columns) == ("0", {"story": STORY})
     with refused("training: a story of the SAT benchmark"):
         items(STORY, load_stories()[0].text)
     with refused("training: a story of the SAT benchmark"):
-        _ = read_entries(["sat"], {})[0].items
+        _ = read_entries(["sat"])[0].items
 
 
 @pytest.mark.parametrize(
@@ -249,34 +217,3 @@ def test_one_prompt_is_left_as_it_is():
     assert rows_of(by_prompt(alone, 3)) == rows_of(alone)
     single = batches("a", "b", size=2)
     assert by_prompt(single, 1) == single
-
-
-class Nothing(Reward):
-    """Whose judgements all failed."""
-
-    def alone(self, items, answers):
-        return [
-            self.scored(item, a.text, None, "failed")
-            for item, a in zip(items, answers, strict=True)
-        ]
-
-    def among(self, completions):
-        return [replace(completion, reward=None) for completion in completions]
-
-
-def test_a_completion_that_nobody_pays_for_ends_the_run(monkeypatch):
-    paid = torch.tensor([[1.0, torch.nan], [torch.nan, torch.nan], [torch.nan, 0.0]])
-    monkeypatch.setattr("trl.GRPOTrainer._calculate_rewards", lambda self: paid)
-    reward = Nothing("judge", "judge")
-    trainer = object.__new__(MixTrainer)
-    trainer.reward_funcs, trainer.reward_func_names = (
-        [SimpleNamespace(reward=reward)],
-        ["judge"],
-    )
-    trainer.state = SimpleNamespace(global_step=4)
-    with refused("rewards: nobody pays"):
-        trainer._calculate_rewards()
-    assert reward(prompts=["?"], completions=["x"]) == [
-        None
-    ]  # a judgement that failed says why
-    assert trainer._calculate_rewards() is paid

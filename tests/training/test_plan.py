@@ -246,7 +246,7 @@ def test_a_plan_of_sft_counts_the_answers_it_would_learn_from(mini, tmp_path):
     words += flags({"model_name_or_path": mini, "answers": tmp_path / "run"})
     pairs = ["--config", str(ROOT / "recipes" / "tiny" / "dpo.yaml"), *words[2:]]
     (few,) = plan("dpo", pairs)[1]
-    assert "holds 2 answers, but num_pairs 1024 needs 2048" in few
+    assert "2 answers to 1 prompts are enough for num_pairs 1, not for 1024" in few
     words += flags({"top_k": 2, "examples_per_step": 2})
     words += flags({"per_device_train_batch_size": 2, "output_dir": tmp_path / "o"})
     lines, lacking = plan("sft", words)

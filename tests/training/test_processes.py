@@ -1,13 +1,12 @@
 """Runs of two and four processes (DDP, ZeRO-2, ZeRO-3) pay and train as one does, and leave a whole model."""
 
-import json
 import math
 
 import pytest
 from pyarrow.parquet import read_table
 from safetensors.torch import load_file
 
-from grpo_runs import logged, recipe, run
+from grpo_runs import recipe, run
 from mini_model import build_mini
 from sft_dpo_runs import losses
 from sozo.data.record import read_json
@@ -22,77 +21,6 @@ def parrot(tmp_path_factory, ginza, jumandic_checker, nouns):
     """A model that knows six answers, so that it repeats itself on both processes."""
     folder = tmp_path_factory.mktemp("parrot") / "model"
     return build_mini(folder, ginza, jumandic_checker, nouns, lists=6)
-
-
-@pytest.mark.parametrize(
-    ("launch", "processes"),
-    [
-        pytest.param("cpu2_ddp.yaml", 2, marks=pytest.mark.launches),
-        pytest.param("cpu2_zero2.yaml", 2, marks=pytest.mark.slow),
-        pytest.param("cpu2_zero3.yaml", 2, marks=pytest.mark.slow),
-        pytest.param(
-            ("--multi_gpu", "--num_processes", "4"), 4, marks=pytest.mark.slow
-        ),
-    ],
-)
-def test_a_run_of_several_processes_pays_what_one_pays(
-    launch, processes, parrot, tmp_path
-):
-    command = recipe(
-        launch=launch,
-        model_name_or_path=parrot,
-        output_dir="out",
-        max_steps=3,
-        save_steps=2,
-        per_device_train_batch_size=8 // processes,
-        tasks=[
-            {
-                "task": "dat",
-                "reward_funcs": ["recording_reward.make"],
-                "reward_args": {"recording_reward.make": {"folder": str(tmp_path)}},
-            }
-        ],
-    )
-    done = run(command, tmp_path)
-    assert done.returncode == 0, done.stderr
-
-    ranks = [
-        [
-            json.loads(line)
-            for line in (tmp_path / f"{rank}.jsonl").read_text("utf-8").splitlines()
-        ]
-        for rank in range(processes)
-    ]
-    one = DatReward(
-        lambda: DatScorer.from_settings(DatSettings(noun_checker="jumandic"))
-    )
-    earlier, crossing = set(), 0
-    for *others, last in zip(*ranks, strict=True):
-        texts = [text for rank in others for text in rank["texts"]]
-        assert {len(rank["texts"]) for rank in (*others, last)} == {8 // processes}
-        paid = [value for rank in (*others, last) for value in rank["paid"]]
-        assert paid == one(completions=texts + last["texts"])
-        # Answers of the last process that only others have given before.
-        duplicates = {
-            item.text for item in one.last[len(texts) :] if item.duplicate
-        } - earlier
-        crossing += len(duplicates & set(texts))
-        earlier |= set(last["texts"])
-    assert len(ranks[0]) == 3
-    assert crossing > 0
-    assert any(paid > 0 for rank in ranks for step in rank for paid in step["paid"])
-
-    output = tmp_path / "out"
-    assert read_json(output / "checkpoint-3" / "state_0.json") == one.state()
-    entries = logged(output)
-    assert [entry["step"] for entry in entries] == [1, 2, 3]
-    assert all({"dat/usable", "dat/duplicate_share"} <= set(entry) for entry in entries)
-    # The mean over all processes.
-    for entry, *step in zip(entries, *ranks, strict=True):
-        assert entry["reward"] == pytest.approx(
-            sum(value for rank in step for value in rank["paid"]) / 8, rel=1e-5
-        )
-    assert len(list(output.glob("wandb/offline-run-*"))) == 1
 
 
 def is_paid(value):

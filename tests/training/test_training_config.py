@@ -1,6 +1,5 @@
 """Settings of a run: what is impossible is refused in one line that says what to do, before a model is loaded."""
 
-import asyncio
 import json
 import sys
 from argparse import Namespace
@@ -22,8 +21,8 @@ from sozo.training.batches import (
     check_saves,
 )
 from sozo.training.config import parse
-from sozo.training.entries import entries_of, read_entries
-from sozo.training.grpo import GrpoSettings, checked_entries, fit_prompts
+from sozo.training.entries import read_entries
+from sozo.training.grpo import GrpoSettings, check_entries, fit_prompts
 from sozo.training.mix import reward_functions
 from sozo.training.sft_dpo import SftSettings, cut_examples
 
@@ -111,7 +110,7 @@ def test_a_checkpoint_stands_where_a_generation_ends(
 
 def parse_grpo(argv):
     script, training, model = parse(GrpoArguments, GrpoSettings, argv)
-    checked_entries(script, training)
+    check_entries(read_entries(script.tasks, script.num_prompts), training)
     return script, training, model
 
 
@@ -272,7 +271,7 @@ def test_reward_settings():
     }
     words = ["--tasks", json.dumps(entry), "--reward_weights", "1", "0.5"]
     script, training, _ = parse_grpo([*TINY, *words])
-    (read,) = entries_of(script)
+    (read,) = read_entries(script.tasks)
     assert read.reward_funcs == entry["reward_funcs"]
     assert read.reward_args == entry["reward_args"]
     assert training.reward_weights == [1.0, 0.5]
@@ -284,7 +283,7 @@ def test_reading_flags_makes_no_task():
     )
     assert script.tasks == [{"task": "nowhere"}]
     with refused("tasks: no such task"):
-        checked_entries(script, training)
+        check_entries(read_entries(script.tasks), training)
 
 
 # Samplers
@@ -342,7 +341,7 @@ def test_examples_of_sft_fill_a_step():
 
 
 def rewards_of(**entry):
-    return [function.reward for function in reward_functions(read_entries([entry], {}))]
+    return [function.reward for function in reward_functions(read_entries([entry]))]
 
 
 def test_a_users_own_reward_beside_the_working_directory(tmp_path, monkeypatch):
@@ -489,10 +488,9 @@ def test_a_reward_that_cannot_be_called_is_refused_uncalled(name, strangers):
 
 def called(strangers, name, prompts="prompts.jsonl"):
     entry = {"prompts": prompts, "reward_funcs": [f"{strangers}.{name}"]}
-    (reward,) = reward_functions(read_entries([entry], {}))
+    (reward,) = reward_functions(read_entries([entry]))
     texts = {"prompts": ["?", "?"], "completions": ["a", "b"]}
-    paid = reward(asked=[0, 0], completion_ids=[[1], [1, 2]], **texts)
-    return asyncio.run(paid) if asyncio.iscoroutine(paid) else paid
+    return reward(asked=[0, 0], completion_ids=[[1], [1, 2]], **texts)
 
 
 @pytest.mark.parametrize(
@@ -556,7 +554,7 @@ def test_vllm_draws_from_the_whole_distribution_with_room_for_what_is_asked():
 
     def fitted(window, *more):
         script, training, _ = parse_grpo([*TINY, *more])
-        fit_prompts(entries_of(script), training, tokenizer, PLAIN, window)
+        fit_prompts(read_entries(script.tasks), training, tokenizer, PLAIN, window)
         return training
 
     training = fitted(None, "--sampler", "vllm")
@@ -573,7 +571,6 @@ def test_vllm_draws_from_the_whole_distribution_with_room_for_what_is_asked():
     for window, words, row in [
         (prompt + limit - 1, "", "too long"),
         (prompt, "", "a prompt fills the window"),
-        (700, "--vllm_max_model_length 701", "longer than the window"),
         (None, f"--vllm_max_model_length {prompt + 1}", "no room in vLLM"),
     ]:
         with refused(f"completions: {row}"):

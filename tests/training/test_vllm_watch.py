@@ -12,7 +12,6 @@ from fakes import AXES, list_text
 from scripted_grpo import scripted
 from sentences import refused
 from sozo.data.prompts import messages, prompt
-from sozo.models.model_support import end_tokens
 from sozo.training.grpo_trainer import MixTrainer
 from sozo.training.vllm_watch import Canary, fixed_sequences, vllm_log_probabilities
 
@@ -90,22 +89,6 @@ def watched(folder, *, steps=9, every=2, sampled=-3.0, rate=1e-3, **stale):
     return trainer
 
 
-def test_trl_ends_what_it_draws_where_our_samplers_do(tmp_path):
-    trainer = watched(tmp_path)
-    assert sorted(trainer.eos_token_ids) == end_tokens(
-        trainer.model, trainer.processing_class
-    )
-
-
-def test_eight_texts_behind_what_the_run_asks(tmp_path):
-    trainer = watched(tmp_path)
-    tokenizer = trainer.processing_class
-    sequences = fixed_sequences(tokenizer, ["犬", "猫"], 12)
-    assert len(sequences) == 8
-    assert [tokenizer.decode(prompt) for prompt, _ in sequences] == ["犬", "猫"] * 4
-    assert all(1 <= len(answer) <= 12 for _, answer in sequences)
-
-
 @pytest.mark.parametrize("rate", [1e-2, 1e-5])
 def test_fresh_weights_in_bf16_pass(rate, tmp_path):
     trainer = watched(tmp_path, rate=rate)
@@ -155,8 +138,7 @@ def outputs(rows):
     return [SimpleNamespace(prompt_logprobs=each) for each in told]
 
 
-@pytest.mark.parametrize("asleep", [False, True])
-def test_a_colocated_engine_is_asked_awake(asleep, monkeypatch):
+def test_a_colocated_engine_is_asked_for_what_prompts_are_worth(monkeypatch):
     monkeypatch.setitem(sys.modules, "vllm", module := ModuleType("vllm"))
     module.SamplingParams = lambda **options: options
     calls = []
@@ -165,21 +147,10 @@ def test_a_colocated_engine_is_asked_awake(asleep, monkeypatch):
         calls.append(sampling_params)
         return outputs([prompt["prompt_token_ids"] for prompt in prompts])
 
-    llm = SimpleNamespace(
-        generate=generate,
-        wake_up=lambda tags: calls.append(tags),
-        sleep=lambda level: calls.append(level),
-    )
-    engine = SimpleNamespace(
-        mode="colocate",
-        enable_sleep_mode=asleep,
-        llm=llm,
-        sync_weights=lambda: calls.append("sync"),
-    )
+    llm = SimpleNamespace(generate=generate)
+    engine = SimpleNamespace(mode="colocate", llm=llm)
     assert vllm_log_probabilities(engine, SEQUENCES).tolist() == [-1.0, -2.0, -3.0]
-    asked = {"temperature": 1.0, "max_tokens": 1, "prompt_logprobs": 1}
-    assert calls == (["sync", ["kv_cache"], asked, 2] if asleep else [asked])
-    assert getattr(engine, "_llm_weights_sleeping", False) is asleep
+    assert calls == [{"temperature": 1.0, "max_tokens": 1, "prompt_logprobs": 1}]
 
 
 def test_a_server_is_asked_by_one_process():

@@ -1,23 +1,19 @@
 """Credit per word: tokens aligned with words, and gradients against those written by hand on lists of three words."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from fakes import AXES, FakeEncoder, FakeNouns, list_text
+from fakes import AXES, list_text
 from scripted_grpo import generated, scripted
 from sentences import refused
 from sozo.models.tiny import build_tokenizer
-from sozo.rewards.dat import DatDistance
 from sozo.rewards.reward import Part
-from sozo.scoring.distance import distance_to_others, mean_pairwise_distance
-from sozo.tasks.dat.scorer import DatScorer
+from sozo.scoring.distance import distance_to_others
 from sozo.training.shared_prompt import share_prompt
-from sozo.training.word_trainer import WordTokens, WordTrainer, part_advantages
+from sozo.training.word_trainer import WordTokens, WordTrainer
 from sozo.training.words import WordArguments
 from word_lists import LISTS, TEXTS, UNIT, WORDS, Three, spans, usable
 
@@ -90,32 +86,7 @@ def test_what_stands_before_the_text_and_texts_that_tokens_do_not_spell():
         WordTokens(tokenizer).parts(ids, "花", [])
 
 
-def test_the_parts_of_a_list_are_its_words():
-    reward = DatDistance(
-        lambda: DatScorer(
-            FakeNouns(AXES), FakeEncoder(dict(zip(AXES, np.eye(12), strict=True)))
-        )
-    )
-    texts = [
-        " <think>1. 犬</think>\n" + list_text(AXES[:10]) + "\n ",
-        "x",
-        list_text(AXES[:10]),
-    ]
-    assert reward(completions=texts) == [1.0, None, 0.0]
-    first, second, third = reward.last
-    assert [first.text[part.start : part.end] for part in first.parts] == list(
-        AXES[:10]
-    )
-    assert [part.worth for part in first.parts] == [1.0] * 10
-    assert second.parts == ()
-    # Seen before: its words are worth as little as it is.
-    assert [part.worth for part in third.parts] == [0.0] * 10
-
-
 # What is learned
-
-
-TOLD = {"credit": "word"}
 
 
 @pytest.fixture(params=[False, True], ids=["repeated", "shared"])
@@ -130,7 +101,6 @@ def trainer(request, tmp_path):
         [usable, Three("three", "three")],
         WordTrainer,
         WORDS,
-        told=TOLD,
         **settings,
     )
     trainer.model.double()
@@ -157,7 +127,6 @@ def test_advantages_and_gradient_are_those_written_by_hand(trainer):
     inputs = generated(trainer)
     expected = by_hand()
     assert inputs["advantages"].numpy() == pytest.approx(expected, abs=1e-4)
-    assert inputs["word_mask"].sum() == inputs["num_word_tokens"] == 18 * 3
     trainer._compute_loss(trainer.model, inputs).backward()
     got = [p.grad.clone() for p in trainer.model.parameters()]
     trainer.model.zero_grad()
@@ -184,38 +153,6 @@ def test_a_step_is_trained(trainer):
     assert entry["reward"] == pytest.approx(0.75)
 
 
-@pytest.mark.parametrize("places", [2, 3, 4])
-def test_of_independent_words_it_is_half_as_many_times_the_true_gradient_as_there_are(
-    places,
-):
-    """Every list of a small vocabulary: five times for lists of ten words."""
-    draw = np.random.default_rng(places)
-    logits = torch.tensor(draw.normal(size=(places, 4)), requires_grad=True)
-    lists = np.array(list(product(range(4), repeat=places)))
-    logs = logits.log_softmax(-1)[torch.arange(places), torch.tensor(lists)]
-    likely = logs.sum(1).exp()
-    scores, shares = (
-        mean_pairwise_distance(UNIT, lists),
-        distance_to_others(UNIT, lists),
-    )
-    (true,) = torch.autograd.grad(
-        (likely * torch.tensor(scores)).sum(), logits, retain_graph=True
-    )
-    (credited,) = torch.autograd.grad(
-        (likely.detach()[:, None] * torch.tensor(shares) * logs).sum(), logits
-    )
-    torch.testing.assert_close(credited, places / 2 * true, rtol=1e-5, atol=1e-7)
-
-
-def test_groups_and_places_are_apart():
-    worths = np.array([[1.0, 9.0], [3.0, 5.0], [7.0, np.nan], [np.nan, np.nan]])
-    first = np.array([[-1, 2], [1, -2]]) / np.sqrt(10 / 3)
-    assert part_advantages(worths, 2) == pytest.approx(
-        np.vstack([first, np.zeros((2, 2))]), abs=1e-3
-    )
-    assert part_advantages(np.zeros((4, 0)), 2).shape == (4, 0)
-
-
 WORTHS = Three("a", "a")
 
 
@@ -225,18 +162,6 @@ WORTHS = Three("a", "a")
         ("no such credit", {"credit": "token"}, []),
         ("no reward of words", {"credit": "word"}, [usable]),
         ("no reward of the answer", {"credit": "word"}, [WORTHS, WORTHS]),
-        ("entropy without words", {"word_entropy": 0.1}, [usable]),
-        ("no window", {"different_words": 5}, []),
-        (
-            "more than there are",
-            {"different_words": 5, "different_words_of": 4},
-            [WORTHS],
-        ),
-        (
-            "nothing to turn",
-            {"different_words": 4, "different_words_of": 5},
-            [WORTHS],
-        ),
     ],
 )
 def test_what_cannot_be(row, told, rewards):

@@ -1,6 +1,5 @@
 """Lists drawn word by word, and SFT towards the distributions that they were drawn from."""
 
-import json
 from itertools import permutations
 
 import numpy as np
@@ -11,14 +10,13 @@ from scipy.stats import chisquare
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from grpo_runs import ROOT, flags, recorded
+from grpo_runs import ROOT, flags
 from sentences import refused
 from sft_dpo_runs import losses
 from sozo.data.jumandic import load_nouns
 from sozo.eval.draw import SamplingOptions
-from sozo.eval.run import run_task, score_answers
+from sozo.eval.run import run_task
 from sozo.models.settings import GeneratorSettings
-from sozo.models.trained_on import trained_on
 from sozo.scoring.parse import write_list
 from sozo.tasks.dat.frontier import WordByWord
 from sozo.tasks.dat.scorer import DatSettings
@@ -26,7 +24,7 @@ from sozo.tasks.dat.task import Dat
 from sozo.training.arguments import SftArguments
 from sozo.training.config import parse
 from sozo.training.sft_dpo import SftSettings, train_sft
-from sozo.training.word_targets import WordTargets, spell, word_targets
+from sozo.training.word_targets import WordTargets, row_key, spell, word_targets
 
 USE = np.array([0.25, 0.2, 0.15, 0.15, 0.15, 0.1])
 
@@ -71,40 +69,6 @@ def test_words_are_used_as_wanted_and_pushed_apart(words):
         cosines[lists[:, 0], lists[:, 1]].mean()
         < cosines[free[:, 0], free[:, 1]].mean() - 0.05
     )
-
-
-def test_the_loss_by_hand(words):
-    torch.manual_seed(0)
-    tokens = [9, 4, 5, 6, 7, 8]  # of the nouns; 1 ends a list, 2 and 3 are its form
-    logits = torch.randn(2, 8, 10, requires_grad=True)
-    labels = torch.tensor(
-        [[-100, 2, 4, 3, 9, 2, 7, 1], [-100, 2, 4, 3, 9, 1, -100, -100]]
-    )  # the second one was cut
-    spellings = [(token,) for token in tokens]
-    loss = WordTargets(words, spellings)(logits[:, :-1], labels[:, 1:], [True, True])
-    targets = words.targets(np.array([[1, 0, 4]]))[0]
-    logs, expected = logits.detach().log_softmax(-1), 0.0
-    for row in range(2):
-        for place in range(1, 8):
-            label = int(labels[row, place])
-            if label == -100:
-                continue
-            if row == 0 and label in tokens:
-                share = targets[[2, 4, 6].index(place)]
-                expected -= sum(
-                    share[noun] * float(logs[row, place - 1, tokens[noun]])
-                    for noun in range(6)
-                )
-            else:
-                expected -= float(logs[row, place - 1, label])
-    assert loss.item() == pytest.approx(expected, rel=1e-5)
-    # A model that has the distributions already has nothing to learn about them.
-    perfect = torch.full((1, 8, 10), -30.0)
-    for place, share in zip([2, 4, 6], targets, strict=True):
-        perfect[0, place - 1, tokens] = torch.tensor(share).clamp(min=1e-13).log()
-    perfect.requires_grad_()
-    WordTargets(words, spellings)(perfect[:, :-1], labels[:1, 1:], [True]).backward()
-    assert perfect.grad[0, [1, 3, 5]].abs().max() < 1e-5
 
 
 # Against the definition, noun by noun
@@ -180,14 +144,14 @@ def test_the_loss_and_its_gradient_are_the_definition_s():
     labels = torch.full((4, max(map(len, rows)) + 2), -100)
     for number, row in enumerate(rows):
         labels[number, 2 : 2 + len(row)] = torch.tensor(row)
-    targets = WordTargets(words, spellings)
+    targets = WordTargets(words, spellings, set(map(row_key, labels.tolist())))
     places = [targets.find(row) for row in labels.tolist()]
     assert [[noun for _, noun in row] for row in places] == lists.tolist()
     torch.manual_seed(6)
     ours = (3 * torch.randn(*labels.shape, len(tokenizer))).requires_grad_()
     theirs = ours.detach().clone().requires_grad_()
     loss, expected = (
-        targets(ours, labels, [True] * 4),
+        targets(ours, labels),
         naive(words, spellings, theirs, labels, places),
     )
     assert loss.item() == pytest.approx(expected.item(), rel=2e-7)
@@ -201,9 +165,8 @@ def test_a_target_among_words_that_are_hardly_used_is_as_exact():
     bias = np.log(np.array([[1.0, 3e-13, 1e-13, 1e-38, 1e-30]], np.float32))
     words = WordByWord(np.zeros((5, 1), np.float32), 0.0, bias)
     logits, spellings = torch.randn(1, 4, 9), [(3,), (4, 5), (4, 6), (4,), (7,)]
-    loss = WordTargets(words, spellings)(
-        logits, torch.tensor([[4, 5, 2, -100]]), [True]
-    )
+    targets = WordTargets(words, spellings, {row_key([4, 5, 2])})
+    loss = targets(logits, torch.tensor([[4, 5, 2, -100]]))
     logs = logits.log_softmax(-1)[0]
     expected = -logs[0, 3] - 0.75 * logs[1, 5] - 0.25 * logs[1, 6] - logs[2, 2]
     assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
@@ -223,20 +186,12 @@ def test_cut_lists_are_imitated_and_another_task_s_answers_with_as_many_nouns_to
         for place, label in enumerate(line)
         if label >= 0
     )
-    loss = WordTargets(words, spellings)
-    assert len(loss.find(labels[1].tolist())) == 3  # as many as a list has
-    assert loss(logits, labels, [False, False]).item() == pytest.approx(
-        token_by_token.item()
-    )
-    assert loss(logits, labels, [False, True]).item() != pytest.approx(
-        token_by_token.item()
-    )
-    # Where another list of the batch is whole, one that was cut is imitated.
-    of_both, of_whole = (
-        loss(logits, labels, [True, True]),
-        loss(logits, labels, [False, True]),
-    )
-    assert of_both.item() == of_whole.item()
+    imitated = WordTargets(words, spellings)
+    assert len(imitated.find(labels[1].tolist())) == 3  # as many as a list has
+    assert imitated(logits, labels).item() == pytest.approx(token_by_token.item())
+    # Of the list that is whole the targets are learned, beside one that was cut.
+    learned = WordTargets(words, spellings, {row_key(labels[1].tolist())})
+    assert learned(logits, labels).item() != pytest.approx(token_by_token.item())
 
 
 # A model of 64 nouns
@@ -320,44 +275,6 @@ def test_an_adapter_on_the_output_layer_learns(mini, table, tmp_path):
     weights = load_file(output / "adapter_model.safetensors")
     (added,) = (weight for name, weight in weights.items() if "lm_head.lora_B" in name)
     assert added.abs().amax(dim=1).gt(0).all()  # of every token
-
-
-def test_two_tables_of_a_frontier_are_one(mini, drawn, table, tmp_path):
-    more = drawn("more", 1, 16)
-    output = train(mini, [table, more], tmp_path / "out", top_k=144, max_steps=1)
-    selection = recorded(output)["settings"]["selection"]
-    assert (
-        selection["answers"],
-        selection["of"],
-        selection["prompts"],
-        selection["unusable"],
-    ) == (144, 144, 1, 0)
-
-
-@pytest.mark.suite
-def test_another_task_s_answers_stand_beside_the_lists(mini, table, tmp_path):
-    from sozo.suite.sentences.task import Sentences
-
-    task = Sentences(Sentences.Settings(sentences_split="train", sentences_items=16))
-    texts = [
-        f"{item.columns['first']}の横に{'とても' * k}大きな{item.columns['second']}を置いた。"
-        for k, item in enumerate(task.items())
-    ]
-    rows = [
-        {"item": item.id, "text": text}
-        for item, text in zip(task.items(), texts, strict=True)
-    ]
-    file = tmp_path / "sentences.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    other = score_answers(task, file, tmp_path / "sentences").folder
-    beside = json.dumps({str(other): 4})
-    short = {"top_k": 128, "max_steps": 1, "beside": beside}
-    output = train(mini, [table], tmp_path / "out", **short)
-    selection = recorded(output)["settings"]["selection"]
-    assert (selection["answers"], selection["prompts"]) == (132, 5)
-    # All lists are taken, and usable sentences alone: of the two only these were chosen.
-    origins = {origin["task"]: origin["measure"] for origin in trained_on(output)}
-    assert origins == {"dat": None, "sentences": "sentences"}
 
 
 def test_what_has_no_known_distribution_is_refused(mini, table, tmp_path):

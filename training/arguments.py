@@ -152,10 +152,6 @@ class TableArguments(CommonArguments):
         affects_result=False,
     )  # what it holds is compared, not where it is
 
-    def __post_init__(self) -> None:
-        if isinstance(self.answers, str):
-            self.answers = [self.answers]
-
     def check(self, training: Any) -> None:
         """Refuse a missing table, and too few examples for a step."""
         if not self.answers:
@@ -196,7 +192,6 @@ class SftArguments(TableArguments):
     )
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         self.beside = read_beside(self.beside)
 
     def check(self, training: Any) -> None:

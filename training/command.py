@@ -52,7 +52,7 @@ def launch(method: str, words: Sequence[str] | None = None) -> None:
 def _run(method: str, words: Sequence[str], *, dry: bool) -> None:
     from sozo.training.methods import recipe
 
-    run, *groups = recipe(method)
+    run, script, settings = recipe(method)
     if dry:
         from sozo.training.plan import plan
 
@@ -60,12 +60,12 @@ def _run(method: str, words: Sequence[str], *, dry: bool) -> None:
         lines, lacking = plan(method, words)
         lines += [f"missing: {line}" for line in lacking]
     else:
-        from sozo.training.config import resolve
+        from sozo.training.config import absent, made, resolve
 
-        settings = resolve(*groups, words)
-        for line in settings.absent():
+        own, told = resolve(script, settings, words)
+        for line in absent(told):
             raise UserError(line)
-        lines = [f"The trained model is in {run(*settings.made())}"]
+        lines = [f"The trained model is in {run(own, *made(settings, told))}"]
         lacking = []
     if is_first():
         typer.echo("\n".join(lines))

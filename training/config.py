@@ -1,7 +1,7 @@
 """Settings from `--config FILE.yaml` and flags, resolved once: what cannot be is refused in one line, before TRL is asked."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from types import SimpleNamespace, UnionType
 from typing import (
     Annotated,
@@ -40,6 +40,7 @@ _Report = Literal[("none", "all", *INTEGRATION_TO_CALLBACK)]  # type: ignore[val
 # another setting may be is theirs to say.
 KINDS: dict[str, Any] = {
     "beta": _NotNegative,
+    "dtype": Literal["auto", "bfloat16", "float16", "float32"],
     "embedding_rate": _NotNegative,
     "eval_strategy": Literal["no"],  # transformers' own, which sozo does not make
     "learning_rate": _NotNegative,
@@ -64,31 +65,10 @@ KINDS: dict[str, Any] = {
 }
 
 
-@dataclass(frozen=True)
-class Resolved:
-    """A run's settings for the hardware that it is launched on, or would be: TRL's own object is made at the launch."""
-
-    own: Any  # the method's own
-    training: type  # TRL's
-    values: SimpleNamespace  # every setting by name, the model's among them
-
-    def made(self, **instead: Any) -> tuple[Any, Any, ModelConfig]:
-        """The method's own settings, TRL's and the model's; TRL's need the GPU that they ask for, `instead` not."""
-        values = vars(self.values) | instead
-        return (self.own, *_made((self.training, ModelConfig), values))
-
-    def absent(self) -> Iterator[str]:
-        """A line, with what to do, for each package that is asked for and not installed."""
-        told = self.values
-        named = [*told.report_to, told.report_to, "vllm" * getattr(told, "use_vllm", 0)]
-        packages = [name for name in ("tensorboard", "vllm", "wandb") if name in named]
-        yield from not_here({}, set(), packages)
-
-
 def resolve(
     script: type, training: type, argv: Sequence[str], processes: int | None = None
-) -> Resolved:
-    """The settings of a method's dataclasses from the words of a command line, for so many processes (None: launched)."""
+) -> tuple[Any, Any]:
+    """A method's own settings, and all by name, the model's among them, for so many processes (None: as launched)."""
     values = _read((script, training, ModelConfig), argv)
     (own,) = _made((script,), values)
     told = SimpleNamespace(**values)
@@ -96,14 +76,27 @@ def resolve(
     own.check(told)
     read_evaluate(own.evaluate)
     _check_together(own, told)
-    return Resolved(own, training, told)
+    return own, told
+
+
+def made(training: type, told: Any, **instead: Any) -> Any:
+    """TRL's settings and the model's, which need the GPU that they ask for; `instead` replaces some of `told`."""
+    return _made((training, ModelConfig), vars(told) | instead)
+
+
+def absent(told: Any) -> Iterator[str]:
+    """A line, with what to do, for each package that resolved settings ask for and that is not installed."""
+    named = [*told.report_to, told.report_to, "vllm" * getattr(told, "use_vllm", 0)]
+    packages = [name for name in ("tensorboard", "vllm", "wandb") if name in named]
+    yield from not_here({}, set(), packages)
 
 
 def parse(
     script: type, training: type, argv: Sequence[str]
 ) -> tuple[Any, Any, ModelConfig]:
     """Settings of one method: its own (such as `GrpoArguments`), TRL's (`GrpoSettings`) and the model's, checked."""
-    return resolve(script, training, argv).made()
+    own, told = resolve(script, training, argv)
+    return (own, *made(training, told))
 
 
 def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
@@ -117,7 +110,7 @@ def _made(groups: Sequence[type], values: Mapping[str, Any]) -> Any:
             group(**{f.name: values[f.name] for f in fields(group) if f.name in values})
             for group in groups
         ]
-    except (OSError, TypeError, ValueError) as error:
+    except (AttributeError, OSError, TypeError, ValueError) as error:
         raise UserError(str(error)) from error
 
 
@@ -136,14 +129,16 @@ def _read(groups: Sequence[type], argv: Sequence[str]) -> dict[str, Any]:
     hints |= KINDS
     for name, value in given.items():
         values[name] = _of_kind(name, hints[name], value)
-        if name.startswith("lora") and not (values | given).get("use_peft", True):
-            raise UserError(f"{name} does nothing without use_peft; set both")
+    lora = [name for name in given if name.startswith("lora")]
+    if lora and not values.get("use_peft", True):
+        raise UserError(f"{lora[0]} does nothing without use_peft; set both")
     return values
 
 
 def _of_kind(name: str, hint: Any, value: Any) -> Any:
     """A value, or what a text stands for; refuse what is of another kind than its setting."""
-    kinds = _kinds(hint)
+    parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else [hint]
+    kinds = {get_origin(part) or part for part in parts}
     value = None if value == "null" else value
     # Libraries let many a text be null whose kind does not say so.
     if value is None and str in kinds:
@@ -160,18 +155,6 @@ def _of_kind(name: str, hint: Any, value: Any) -> Any:
             f"{name}: {error.errors()[0]['msg']}, not {quoted(value)}{written * boolean}"
         ) from error
     return found if isinstance(value, str | list) else value
-
-
-def _kinds(hint: Any) -> set[Any]:
-    """The types that an annotation allows.
-
-    >>> _kinds(list[str] | None) == {list, type(None)}
-    True
-    """
-    several = get_origin(hint) in (Union, UnionType)
-    return {
-        get_origin(part) or part for part in (get_args(hint) if several else [hint])
-    }
 
 
 def _check_together(own: Any, told: Any) -> None:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from accelerate.utils import parse_flag_from_env
@@ -36,8 +35,6 @@ class TrainingRun:
     """
 
     sampler: str | None = None  # who draws, of GRPO
-    # Versions of data sets of the hub, by name: recorded, while what they hold is compared.
-    hub: Mapping[str, str | None] = MappingProxyType({})
 
     def __init__(
         self,

@@ -94,8 +94,6 @@ class GrpoRun(TrainingRun):
         self._entries = checked_entries(asked, training)
         self._rewards = reward_functions(self._entries)
         facts = described(self._entries)
-        hubs = filter(None, (entry.hub for entry in self._entries))
-        self.hub = {hub.name: hub.commit for hub in hubs}
         of_entries = [entry.rewards for entry in self._entries]
         self._words = asked.decide_words(of_entries, training)
         if len(self._rewards) > 1 and training.process_index == 0:

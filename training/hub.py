@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -41,25 +40,15 @@ class HubPrompts:
             name, _, config = name.rpartition("/")
         return cls(name, config, parts["revision"], parts["split"] or "train")
 
-    @cached_property
-    def _builder(self) -> Any:
-        from datasets import load_dataset_builder
-
-        # What datasets' `load_dataset` does first; only the builder tells the commit.
-        return load_dataset_builder(self.name, self.config, revision=self.revision)
-
-    @cached_property
-    def commit(self) -> str | None:
-        """The version of which the rows are; of a folder `datasets`' hash of its files."""
-        commit: str | None = self._builder.hash
-        return commit
-
     def rows(self) -> Iterator[tuple[int, str, dict[str, Any]]]:
         """The rows of the split, each with its number from 0 and what a message calls it."""
+        from datasets import load_dataset
+
         where = f"{HUB}{self.name}"
         try:
-            self._builder.download_and_prepare()
-            table = self._builder.as_dataset(split=self.split)
+            table = load_dataset(
+                self.name, self.config, revision=self.revision, split=self.split
+            )
         except Exception as error:  # whatever the hub holds, the user needs one line
             # The cause is what was wrong, datasets' own error what it did.
             said = str(error.__cause__ or error).strip() or type(error).__name__

@@ -25,5 +25,4 @@ def recipe(method: str) -> tuple[Any, Any, Any]:
     if method not in joined:
         known = ", ".join((*OWN, *joined))
         raise UserError(f"there is no training method {method}; there are {known}")
-    found: tuple[Any, Any, Any] = joined[method].value()
-    return found
+    return joined[method].value()  # type: ignore[no-any-return]

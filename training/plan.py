@@ -16,7 +16,7 @@ from sozo.models.needs import is_here, not_here
 from sozo.models.tiny import tiny_folder, tiny_seed
 from sozo.models.weights import load_tokenizer, model_window, pinned
 from sozo.training.batches import check_prompts, whole_steps
-from sozo.training.config import Resolved, resolve
+from sozo.training.config import absent, made, resolve
 from sozo.training.decided import sharding
 from sozo.training.entries import Entry, entries_of
 from sozo.training.estimates import (
@@ -82,14 +82,14 @@ class TrainingPlan:
 
 def make_plan(method: str, words: Sequence[str], hardware: Hardware) -> TrainingPlan:
     """The plan of a training from the words of its command line; what training would refuse is refused."""
-    settings = resolve(*recipe(method)[1:], words, hardware.processes)
-    return _plan_of(method, settings, hardware)
+    _, script, settings = recipe(method)
+    resolved = resolve(script, settings, words, hardware.processes)
+    return _plan_of(method, *resolved, hardware)
 
 
-def _plan_of(method: str, settings: Resolved, hardware: Hardware) -> TrainingPlan:
+def _plan_of(method: str, own: Any, told: Any, hardware: Hardware) -> TrainingPlan:
     if method not in OWN:
         raise UserError(f"there is no plan of {method}, which a package brings")
-    own, told = settings.own, settings.values
     entries: Sequence[Entry] = ()
     again = 1
     if method == "grpo":
@@ -131,7 +131,8 @@ def plan_lines(
     )
     limit = told.max_completion_length if plan.entries else told.max_length
     if limit:
-        yield f"{plan.batch * (1 + (plan.items == 'pairs')) * limit:,} tokens a step at most{', prompts aside' * bool(plan.entries)}"
+        tokens = plan.batch * (1 + (plan.items == "pairs")) * limit
+        yield f"{tokens:,} tokens a step at most{', prompts aside' * bool(plan.entries)}"
     if told.warmup_steps > plan.steps:
         yield (
             f"note: warmup_steps {told.warmup_steps:g} are more than the run's steps: it never comes to its learning_rate"
@@ -155,16 +156,16 @@ def plan_lines(
 
 def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
     """What `sozo train METHOD --dry-run` says: the plan of these settings, and what is missing for it here."""
-    trains, *groups = recipe(method)
-    settings = resolve(*groups, words)
+    trains, script, settings = recipe(method)
+    asked, every = resolve(script, settings, words)
     # Both need a GPU, which a plan does without.
-    asked, training, chosen = settings.made(bf16=False, tf32=False)
+    training, chosen = made(settings, every, bf16=False, tf32=False)
     shards = sharding(training)
     stage = 3 if shards == "FSDP" else int(shards[-1]) if shards else 0
-    told = _plan_of(method, settings, Hardware(world_size(), stage))
+    told = _plan_of(method, asked, every, Hardware(world_size(), stage))
     name = str(chosen.model_name_or_path)
     named = [getattr(asked, "tasks", None), from_json(asked.evaluate, "evaluate")]
-    lacking = [*not_here(named, {name}), *settings.absent()]
+    lacking = [*not_here(named, {name}), *absent(every)]
     lines = [
         f"{entry.name}: {entry.count:,} prompts an epoch, {training.num_generations} completions of each, paid by "
         + ", ".join(entry.reward_funcs or ["its own reward"])

@@ -88,7 +88,7 @@ def train(
         weights = {**model_digests(start), "model_commit": commit}
         origins = different([*trained_on(start), *run.sources])
         facts = {"how": run.how, "free": run.free, "trained_on": origins}
-        folder.start(weights, facts | ({"hub": dict(run.hub)} if run.hub else {}))
+        folder.start(weights, facts)
     # transformers, which would remove old ones, takes any for whole.
     run.recorder.kept, training.save_total_limit = training.save_total_limit, None
     run.recorder.passed_over = newer(output, checkpoint)
@@ -292,8 +292,11 @@ def _end_preempted(trainer: Any, recorder: RunRecorder) -> NoReturn:
     recorder.digests.join(_GRACE)  # without them sizes must do
     wait()  # a launcher ends all processes once one has ended
     trainer.end()
+    named = " without resume_from_checkpoint" * bool(
+        trainer.args.resume_from_checkpoint
+    )
     end_preempted(
-        f"checkpoint-{trainer.state.global_step} is written; the same command without resume_from_checkpoint goes on"
+        f"checkpoint-{trainer.state.global_step} is written; the same command{named} goes on"
     )
 
 

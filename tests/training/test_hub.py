@@ -34,10 +34,6 @@ def test_rows_are_items_as_those_of_a_file(tmp_path):
     assert hub.items == file.items
     assert hub.name == "ours"
     assert entry("hub:ours:train[:1]").items == file.items[:1]
-    # Another content is another version.
-    before = hub.hub.commit
-    data(tmp_path / "ours", *rows, {"prompt": "象", "topic": "c"})
-    assert entry("hub:ours").hub.commit != before
 
 
 def test_a_prompt_may_be_a_message_of_the_user(tmp_path):

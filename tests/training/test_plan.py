@@ -35,6 +35,7 @@ SFT_YAML = ["--config", str(ROOT / "recipes" / "tiny" / "sft.yaml"), "--answers"
         # recipes/tiny/sft.yaml: 64 examples a step.
         ("sft", {"top_k": 640, "num_train_epochs": 2}, 20),
         ("sft", {"top_k": 640, "max_steps": 3}, 3),
+        ("sft", {"top_k": 640, "beside": '{"drawn/later": 70}'}, 11),
     ],
 )
 def test_steps_by_hand(method, settings, steps):

@@ -4,7 +4,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from trl import GRPOConfig, ModelConfig
@@ -171,10 +170,5 @@ class GrpoRun(TrainingRun):
         return trainer
 
 
-def train_grpo(
-    script: GrpoArguments,
-    training: GrpoSettings,
-    model: ModelConfig,
-) -> Path:
-    """Train by GRPO and return the folder of the trained model (see `run.train`)."""
-    return train(GrpoRun, script, training, model)
+# Trains, and returns the folder of the trained model.
+train_grpo = partial(train, GrpoRun)

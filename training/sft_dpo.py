@@ -5,6 +5,7 @@ SFT's loss is on the answer only. DPO's second stage is the same with another mo
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -185,22 +186,9 @@ class DpoRun(_TableRun):
         return reference_trainer(self.share_prompt)(train_dataset=rows, **common)
 
 
-def train_sft(
-    script: SftArguments,
-    training: SftSettings,
-    model: ModelConfig,
-) -> Path:
-    """Imitate the `top_k` best answers of a table; return the folder of the trained model (see `run.train`)."""
-    return train(SftRun, script, training, model)
-
-
-def train_dpo(
-    script: DpoArguments,
-    training: DpoSettings,
-    model: ModelConfig,
-) -> Path:
-    """Prefer the best `num_pairs` answers to the worst; return the folder of the trained model (see `run.train`)."""
-    return train(DpoRun, script, training, model)
+# They train, and return the folder of the trained model.
+train_sft = partial(train, SftRun)
+train_dpo = partial(train, DpoRun)
 
 
 def _sources(

@@ -117,7 +117,7 @@ _BY_NAME: dict[str, tuple] = {
 _NOT_KNOWN = {
     "any text is a name": "dataset_text_field length_column_name metric_for_best_model project run_name",
     "any text is a message": "system_prompt",
-    "the hub knows, and a plan is made without it": "chat_template_path hub_model_id hub_revision hub_token "
+    "the hub knows, and a plan is made without it": "chat_template_path hub_model_id hub_revision "
     "model_revision trackio_bucket_id trackio_space_id trackio_static_space_id",
     "the network knows, when the run begins": "vllm_server_host",
     "transformers' optimizers pass over what they do not know": "optim_args",

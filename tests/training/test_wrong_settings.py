@@ -70,7 +70,7 @@ RIGHT = [
     ("sft", {"lr_scheduler_type": "cosine", "lr_scheduler_kwargs": {"num_cycles": 1}}),
     ("sft", {"max_grad_norm": wrong.INF, "max_length": None, "neftune_noise_alpha": 0}),
     ("sft", {"model_revision": None, "run_name": None}),
-    ("sft", {"max_steps": -1, "num_train_epochs": 0.5, "save_total_limit": 0}),
+    ("sft", {"max_steps": -1, "num_train_epochs": 0.5, "save_total_limit": None}),
     ("sft", {"pad_to_multiple_of": 8, "report_to": ["wandb"], "save_strategy": "no"}),
     ("sft", {"pad_to_multiple_of": "none", "router_aux_loss_coef": 0, "seed": 0}),
     ("sft", {"activation_checkpointing_kwargs": {"use_reentrant": False}}),

@@ -197,7 +197,7 @@ def report(
         title=title,
         second_encoder=SecondEncoder.if_named(second_encoder),
     )
-    print_lines(map(str, pages))
+    print_lines(f"{page} ({page.stat().st_size / 1e6:.1f} MB)" for page in pages)
     if paper:
         print_lines(map(str, write_paper(paper, runs)))
 

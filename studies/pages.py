@@ -3,9 +3,8 @@
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from sozo.data.record import write_json, write_whole
 from sozo.data.run_folder import RunFolder
@@ -13,23 +12,8 @@ from sozo.eval.report import source
 from sozo.eval.terminal import print_lines
 from sozo.scoring.table import Content, markdown, tabulate
 
-PageRow = Mapping[
-    str, Content
-]  # heading -> what stands there; a bare number is a count
-
-
-@dataclass(frozen=True, slots=True)
-class PageRun:
-    """The result of a command that compares runs."""
-
-    folder: Path
-    page: str  # the page in Markdown
-    files: tuple[str, ...]  # names of what the folder holds, for people
-
-
-def print_page(run: PageRun) -> None:
-    """A finished comparison: its page, and where its files are."""
-    print_lines([run.page, *(str(run.folder / name) for name in run.files)])
+# Heading -> what stands there; a bare number is a count.
+PageRow = Mapping[str, Content]
 
 
 class PageFolder(RunFolder):
@@ -40,22 +24,28 @@ class PageFolder(RunFolder):
     ) -> None:
         digest = hashlib.sha256(inputs.encode()).hexdigest()
         super().__init__(path, {"task": name, **settings, "inputs_sha256": digest})
-        self.page = f"{name}.md"
-        self.files = list[str]()
+        self._name = f"{name}.md"
+
+    @property
+    def page(self) -> str:
+        """The page, in Markdown."""
+        return (self.path / self._name).read_text("utf-8")
 
     def add(self, name: str, content: bytes | dict[str, Any]) -> None:
         """Write one more file, bytes as they are and numbers as JSON."""
-        if isinstance(content, dict):
-            write_json(self.path / name, content)
-        else:
-            write_whole(self.path / name, content)
-        self.files.append(name)
+        write: Any = write_json if isinstance(content, dict) else write_whole
+        write(self.path / name, content)
 
-    def publish(self, page: str, metrics: dict[str, Any]) -> PageRun:
+    def publish(self, page: str, metrics: dict[str, Any]) -> Self:
         """Write the page and the result."""
-        self.add(self.page, page.encode())
-        self.finish({**metrics, "files": self.files})
-        return PageRun(self.path, page, tuple(self.files))
+        self.add(self._name, page.encode())
+        self.finish(metrics)
+        return self
+
+
+def print_page(folder: PageFolder) -> None:
+    """A finished comparison: its page, and where its files are."""
+    print_lines([folder.page, f"All files: {folder.path}"])
 
 
 def page_table(rows: Sequence[PageRow]) -> str:
@@ -67,23 +57,19 @@ def page_table(rows: Sequence[PageRow]) -> str:
     | a\\|b  | –       |
     | c     | 1,200   |
     """
-    headings = dict.fromkeys(
-        heading
+    filled = {
+        heading: None
         for row in rows
         for heading, content in row.items()
         if content not in (None, "")
-    )
-    filled = [{heading: row.get(heading) for heading in headings} for row in rows]
-    return markdown(tabulate("", filled)) if rows else ""
+    }
+    table = tabulate("", [{k: row.get(k) for k in filled} for row in rows])
+    return markdown(table) if rows else ""
 
 
 def standalone(chart: str) -> bytes:
     """A chart of `sozo.eval.report.svg` as a file of its own, light and dark, with the page's colours."""
-    light, dark = re.findall(r"^.*?^}$", source("style.css"), re.DOTALL | re.MULTILINE)[
-        :2
-    ]
-    style = (
-        f"<style>{light}\n{dark}\nsvg {{ font-family: system-ui, sans-serif; }}</style>"
-    )
+    colours = re.findall(r"^.*?^}$", source("style.css"), re.DOTALL | re.MULTILINE)[:2]
     opening, content = chart.split(">", 1)
-    return f"{opening}>{style}{content}".encode()
+    style = f"{''.join(colours)} svg {{ font-family: system-ui, sans-serif; }}"
+    return f"{opening}><style>{style}</style>{content}".encode()

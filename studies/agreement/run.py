@@ -18,7 +18,7 @@ from sozo.scoring.numbers import SHARE
 from sozo.scoring.statistics.reliability import icc
 from sozo.scoring.table import Cell
 from sozo.studies.correlate.people import with_people
-from sozo.studies.pages import PageFolder, PageRow, PageRun, page_table
+from sozo.studies.pages import PageFolder, PageRow, page_table
 from sozo.studies.rater_agreement import LEVELS, krippendorff_alpha
 from sozo.studies.rating.rated import rated_parts
 from sozo.studies.ratings import UNIT, Judges, is_file, read_places, records, said_of
@@ -56,7 +56,7 @@ def agree_raters(
     key: Path | None = None,
     level: str = "ordinal",
     least: int = 10,
-) -> PageRun:
+) -> PageFolder:
     """Agreement of people whose ratings are files among the `places`, and of judges whose runs are folders among them.
 
     `rubric` is the name or the file of what people rated by. The folder `output` gets `agreement.md` and

@@ -28,7 +28,7 @@ from sozo.studies.correlate.people import (
     with_people,
 )
 from sozo.studies.correlation import OVER, WITHIN
-from sozo.studies.pages import PageFolder, PageRow, PageRun, page_table, standalone
+from sozo.studies.pages import PageFolder, PageRow, page_table, standalone
 from sozo.studies.ratings import UNIT, read_places, records, said_of
 from sozo.tasks import task_type
 
@@ -58,7 +58,7 @@ there is one subset, so the range ends there. The paper does not say how it draw
 """
 
 
-def correlate_models(places: Sequence[str], output: Path) -> PageRun:
+def correlate_models(places: Sequence[str], output: Path) -> PageFolder:
     """Correlate the tasks over the models of finished runs, and write `correlations.md` and `correlations.json`.
 
     `places` are as in `find_evaluated`.
@@ -80,7 +80,7 @@ def correlate_raters(
     output: Path,
     task: str | None = None,
     key: Path | None = None,
-) -> PageRun:
+) -> PageFolder:
     """Correlate people with each judge or encoder of the same answers, and these or people among themselves.
 
     `places`, `task` and `key` are as in `read_places`. The folder has a figure, too, and what `sozo report --paper` reads.
@@ -119,7 +119,7 @@ def _published(
     parts: Sequence[str],
     pairs: Sequence[Mapping[str, Any]],
     values: Mapping[str, Any],
-) -> PageRun:
+) -> PageFolder:
     tables = [line for pair in pairs for line in _table(pair)]
     cells = {pair["key"]: pair["cells"] for pair in pairs}
     folder.add(VALUES, {**values, **cells})

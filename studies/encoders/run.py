@@ -16,7 +16,7 @@ from sozo.scoring.measure import Measure
 from sozo.scoring.numbers import SHARE
 from sozo.scoring.table import Cell
 from sozo.studies.encoders.measures import PAIRS, Measured, measure_encoders
-from sozo.studies.pages import PageFolder, PageRow, PageRun, page_table, print_page
+from sozo.studies.pages import PageFolder, PageRow, page_table, print_page
 
 _AUC, _SCORE, _R = Measure("auc", 3), Measure("score", 4), Measure("r", 2)
 _ABOUT = """\
@@ -73,7 +73,7 @@ def compare_encoders(
     cache: Path | None,
     lists: int,
     seed: int,
-) -> PageRun:
+) -> PageFolder:
     """Measure encoders (names as in `make_encoder`) and write `encoders.md` and `metrics.json`, numbers unrounded."""
     names = list(dict.fromkeys(names))
     settings = {
@@ -85,9 +85,8 @@ def compare_encoders(
         "seed": seed,
     }
     folder = PageFolder(output, settings, "encoders")
-    if done := folder.metrics():  # encoding takes minutes
-        page = (folder.path / folder.page).read_text("utf-8")
-        return PageRun(folder.path, page, tuple(done["files"]))
+    if folder.metrics():  # encoding takes minutes
+        return folder
     encoders = [make_encoder(name, cache=cache) for name in names]
     folder.start(
         {"revisions": {encoder.name: encoder.revision for encoder in encoders}}, {}

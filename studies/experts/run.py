@@ -14,7 +14,7 @@ from sozo.eval.report.svg import series, svg
 from sozo.scoring.measure import Estimate, Measure
 from sozo.scoring.statistics.means import mean_interval
 from sozo.scoring.table import Cell
-from sozo.studies.pages import PageFolder, PageRun, page_table, standalone
+from sozo.studies.pages import PageFolder, page_table, standalone
 from sozo.studies.rater_agreement import (
     coincidences,
     disagreement,
@@ -40,7 +40,7 @@ prediction is the score that most of the others give; where two do, there is non
 
 def judge_experts(
     paths: Sequence[Path], output: Path, level: str = "ordinal", least: int = 10
-) -> PageRun:
+) -> PageFolder:
     """Say how well a judge predicts experts' scores; the folder `output` gets the page, `experts.json` and Figure 1.
 
     A line of the files (JSONL) is a rating and what a judge predicted of it under a condition: `condition` (zero, diff 5,

@@ -154,22 +154,10 @@ def table11(
     figures beside it in metrics.json. With a second encoder each row's gain over `base`, or the first row, stands
     beside its gain by that encoder, both in standard deviations of the base's scores.
     """
-    from sozo.data.study_folder import StudyRow, read_study
-    from sozo.studies.study.page import write_result
-    from sozo.studies.study.result import tables_result
+    from sozo.studies.study.page import tables_result, write_result
 
-    named = dict(_named(rows))
-    of_study = read_study(output.parent)
-    models = (
-        {name: row.model for name, row in of_study.rows.items()} if of_study else {}
-    )
-    result = tables_result(
-        title,
-        {name: StudyRow(models.get(name), path) for name, path in named.items()},
-        paper_model=paper_model,
-        second_encoder=second_encoder,
-        nouns=nouns,
-    )
+    folders = dict(_named(rows))
+    result = tables_result(title, folders, paper_model, second_encoder, nouns)
     print_lines(
         [write_result(output, result, "table11"), f"The page: {output / 'report.html'}"]
     )
@@ -194,8 +182,7 @@ def _named(words: Sequence[str]) -> list[tuple[str, Path]]:
 
 def _page(settings: "Study") -> None:
     """Write result.md and report.html of a study with arms or several seeds and, last, metrics.json."""
-    from sozo.studies.study.page import write_result
-    from sozo.studies.study.result import study_result
+    from sozo.studies.study.page import study_result, write_result
 
     folder = Path(settings.step_folder("table"))
     print_lines(

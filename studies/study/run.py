@@ -23,7 +23,7 @@ from sozo.data.run_folder import LOCK, lock
 from sozo.data.study_folder import STUDY, StudyFolder, write_study
 from sozo.models.tiny import ensure_tiny, tiny_seed
 from sozo.scoring.second_encoder import SecondEncoder
-from sozo.studies.study.beside_paper import UNTRAINED, gate, papers_rows
+from sozo.studies.study.beside_paper import UNTRAINED, gate
 from sozo.studies.study.claims import note_claims
 from sozo.studies.study.config import Study
 from sozo.studies.study.plan import (
@@ -158,7 +158,6 @@ def plan(study: Study, steps: Sequence[Step], launch: list[str]) -> Iterator[str
     yield f"# results: {study.step_folder('table')}/result.md, report.html, metrics.json, report-tables/"
     if trained:
         yield f"# W&B, project {project}: {', '.join(trained)} (docs/wandb.md); the table is in files only"
-    yield from (f"# to hit: {line}" for line in papers_rows(study.paper_model))
     yield from (f"# {fault}" for fault in machine_faults())
 
 
@@ -190,7 +189,7 @@ def run_study(
     write_study(
         records.folder, StudyFolder(study.name, study.paper_model, study_rows(study))
     )
-    note_claims(records.folder, study.claims)
+    note_claims(records.folder, [*study.claims, *study.exploratory])
     for number, step in enumerate(steps, 1):
         position = f"[{number}/{len(steps)}]"
         run_step(
@@ -209,13 +208,7 @@ def run_study(
                 if Path(study.step_folder(name), "metrics.json").is_file()
             }
             rows = table11(folders, study.paper_model).rows
-            encoder = str(study.sampling.get("embedding_model", "ja-ginza"))
-            for line in gate(
-                {row.summary.source: row for row in rows},
-                encoder,
-                study.step_folder("base"),
-                go_on=go_on or rehearse,
-            ):
+            for line in gate(rows, go_on=go_on or rehearse):
                 terminal.print(f"{position} {line}")
     if rehearse:
         minutes = (time.monotonic() - started) / 60

@@ -1,69 +1,67 @@
-"""The paper's Table 11 of a study: a row per training method, from its table of answers, beside the paper's figures.
+"""The paper's Table 11 of a study: a row per training method, from its table of answers, and what is measured of it.
 
 Different words grow with the number of usable answers, and training changes that number. So each row also gives unique
 words at equal sample size: what its smallest row's number of usable answers would show.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from sozo.data.errors import UserError
 from sozo.data.published import load
 from sozo.data.record import read_json
-from sozo.scoring.measure import Estimate
+from sozo.scoring.measure import DIFFERENCE, MEAN, Estimate, Measure
+from sozo.scoring.numbers import COUNT, SHARE
 from sozo.scoring.second_encoder import GainParts, SecondEncoder, gain
 from sozo.scoring.statistics.hill import hill_number
+from sozo.scoring.table import Cell
 from sozo.tasks.dat.decomposition import SeenLists
+from sozo.tasks.dat.instruments import DIVERSITY
 from sozo.tasks.dat.summary import DatSummary, summary_of
 from sozo.tasks.dat.table import read_lists, read_table, usable_rows, usable_scores
+from sozo.tasks.dat.view import INSTRUMENTS, instrument_cell
+from sozo.tasks.dat.words import KEEP, REFUSE
 
+FIGURES = ("usable", "score", "std", "all_different_words")  # of a row in the paper
 _CURVE_POINTS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedFigures:
-    """The paper's figures of one row (of 131,072 answers, with its encoder)."""
-
-    usable: int
-    score: float
-    std: float
-    all_different_words: int
-
-
-@dataclass(frozen=True, slots=True)
-class HillNumbers:
-    """Effective numbers of words of the orders 0, 1 and 2, each at most the one before (`hill_number`)."""
-
-    different: float
-    perplexity: float
-    inverse_simpson: float
-
-
-@dataclass(frozen=True, slots=True)
 class Table11Row:
-    """One row."""
+    """One row; its values are called as in `metrics.json`."""
 
     summary: DatSummary  # usable answers, mean, standard deviation, different words; its source is the row's name
-    curve: tuple[
-        tuple[int, float], ...
-    ]  # (answers, expected different words) for growing samples, up to all usable ones
-    published: PublishedFigures | None  # the paper's figures for this model and method
-    repeated: int = 0  # usable lists with a word twice
-    # Over the base, by the row's own encoder and by the second encoder; None where there is none (`with_gains`).
-    gains: tuple[Estimate | None, Estimate | None] = (None, None)
-    parts: GainParts | None = None  # of the second encoder's gain
-    hill: HillNumbers | None = (
-        None  # of the words in `Table11.equal_size` usable answers; None where there is none
-    )
+    # Usable lists where one with a word twice is refused, and where it is kept, if its words have vectors.
+    usable_by_repeated_words: Mapping[str, int]
+    # (answers, expected different words) for growing samples, up to all usable ones
+    rarefaction: tuple[tuple[int, float], ...] = ()
+    # The paper's figures for this model and method (of 131,072 answers, with its encoder), called as in `DatSummary`.
+    paper: Mapping[str, float] | None = None
+    # Of the words in `Table11.equal_size` usable answers; None with fewer: how many different ones are expected, and
+    # effective numbers of the orders 0, 1 and 2.
+    different_words: float | None = None
+    hill_at_equal_size: Mapping[str, float] | None = None
+    # Over the row's base, in standard deviations of the base's scores: by its own encoder, by the second one, its parts.
+    gain: Estimate | None = None
+    second_gain: Estimate | None = None
+    second_parts: GainParts | None = None
 
     @property
-    def equal_size_words(self) -> float | None:
-        """Expected different words in `Table11.equal_size` usable answers; None where there is none."""
-        return self.hill.different if self.hill else None
+    def usable(self) -> Estimate:
+        """Usable share of the answers that came."""
+        return Estimate(self.summary.usable_share, n=self.summary.came)
+
+    @property
+    def mean(self) -> Estimate:
+        """Score of the usable answers."""
+        return Estimate(self.summary.score, *(self.summary.ci95 or ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,129 +70,123 @@ class Table11:
 
     rows: tuple[Table11Row, ...]
     equal_size: int
-    paper_model: str | None
-    second_encoder: str | None = None  # the second encoder's name
+    paper_model: str | None = None
+    second_encoder: str | None = None  # its name
     second_encoder_revision: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RowMeasure:
+    """What is measured of a row: a column of a study's table."""
+
+    measure: Measure  # how a number is written
+    path: str  # of a row's attribute, or an instrument's name
+    kind: str = MEAN  # or DIFFERENCE, if it is one itself
+
+    def cell(self, row: Table11Row) -> Cell:
+        """What a row has, with an interval over its answers where one is known; empty where nobody measured it."""
+        if self.path in INSTRUMENTS:
+            return instrument_cell(row.summary.instruments, self.path)
+        found: Any = row
+        for name in self.path.split("."):
+            found = getattr(found, name, None)
+        of = getattr(found, "n", None) if self.measure.share else None
+        return Cell(found, self.measure, self.kind, of)
+
+
+_SD = Measure("deviations", 2, unit="sd")
+# By the names that claims, files and pages call them, in the order of the page.
+MEASURES = {
+    "answers": RowMeasure(COUNT, "summary.num_answers"),
+    "usable": RowMeasure(SHARE, "usable"),
+    "score": RowMeasure(Measure("score"), "mean"),
+    "std": RowMeasure(Measure("std"), "summary.std"),
+    "all different words": RowMeasure(COUNT, "summary.all_different_words"),
+    "different words": RowMeasure(COUNT, "different_words"),
+    "pairing": RowMeasure(INSTRUMENTS["pairing"], "pairing"),
+    "glued words": RowMeasure(INSTRUMENTS["glued_share"], "glued_share"),
+    "gain": RowMeasure(_SD, "gain", DIFFERENCE),
+    "second encoder": RowMeasure(_SD, "second_gain", DIFFERENCE),
+    "second encoder shuffled": RowMeasure(_SD, "second_parts.shuffled", DIFFERENCE),
+    "second encoder pairing": RowMeasure(_SD, "second_parts.pairing", DIFFERENCE),
+    "known pairs": RowMeasure(SHARE, "second_parts.known_pairs"),
+}
 
 
 def table11(
     folders: Mapping[str, Path],
     paper_model: str | None = None,
     beside: Collection[str] = (),
+    bases: Mapping[str, str] | None = None,
+    second: SecondEncoder | None = None,
 ) -> Table11:
-    """The table of runs' folders (or folders of parts) by row names: memory holds one part and word counts.
+    """The table of runs' folders (or folders of parts) by row names, with the gain of every row that has a base.
 
     Names in `data.published.METHODS` get the paper's figures of `paper_model` beside them, a model of `dat_training`
     (`Swallow-8B`). Rows `beside` leave the others as they are: they have no different words where they have too few
     usable answers.
     """
-    paper: dict[str, PublishedFigures] = {}
-    if paper_model is not None:
-        published = load("dat_training")
-        names = PublishedFigures.__dataclass_fields__
-        known = sorted({row["model"] for row in published if row["model"]})
-        if paper_model not in known:
-            raise UserError(
-                f"the paper's Table 11 has no model {paper_model!r}; it has {', '.join(known)}"
-            )
-        shown = [row for row in published if row["model"] in (paper_model, None)]
-        paper = {
-            row["method"]: PublishedFigures(**{name: row[name] for name in names})
-            for row in shown
-        }
+    paper = _published(paper_model) if paper_model else {}
+    read = [_read(name, path) for name, path in folders.items()]
     # A row with no usable answer at all has no words to compare: it must not pull the others down to nothing.
-    counted = [_read(name, path) for name, path in folders.items()]
-    usable = {one.source: one.usable for one, *_ in counted if one.usable}
-    counting = [n for name, n in usable.items() if name not in beside]
-    equal_size = min(counting or usable.values(), default=0)
+    usable = {row.summary.source: row.summary.usable for row, _ in read}
+    counting = [n for name, n in usable.items() if n and name not in beside]
+    size = min(counting or filter(None, usable.values()), default=0)
+
+    @cache  # a base has many rows
+    def seen(name: str) -> SeenLists | None:
+        if second is None:
+            return None
+        return SeenLists.from_lists(second, *read_lists(folders[name]))
+
     rows = []
-    for summary, occurrences, repeated in counted:
-        n = summary.usable
-        sizes = (
-            sorted(
-                {int(m) for m in np.linspace(1, n, _CURVE_POINTS).round()}
-                | {min(n, equal_size)}
-            )
-            if n
-            else []
-        )
-        curve = tuple((m, hill_number(occurrences, n, m)) for m in sizes)
-        hill = (
-            HillNumbers(
-                *(hill_number(occurrences, n, equal_size, order=k) for k in range(3))
-            )
-            if n and n >= equal_size
-            else None
-        )
-        rows.append(
-            Table11Row(summary, curve, paper.get(summary.source), repeated, hill=hill)
-        )
-    return Table11(tuple(rows), equal_size, paper_model)
+    for row, occurrences in read:
+        name, n = row.summary.source, row.summary.usable
+        sizes = {*map(int, np.linspace(1, n, _CURVE_POINTS).round()), min(n, size)}
+        curve = [(m, hill_number(occurrences, n, m)) for m in sorted(sizes) if n]
+        row = replace(row, rarefaction=tuple(curve), paper=paper.get(name))
+        if n and n >= size:
+            orders = enumerate(("different", *DIVERSITY))
+            hill = {of: hill_number(occurrences, n, size, order=k) for k, of in orders}
+            different = hill["different"]
+            row = replace(row, different_words=different, hill_at_equal_size=hill)
+        if base := (bases or {}).get(name):
+            own = gain(*(usable_scores(folders[one]) for one in (base, name)))
+            before, after = seen(base), seen(name)
+            parts = after.over(before) if before and after else None
+            by_second = parts and parts.total
+            row = replace(row, gain=own, second_gain=by_second, second_parts=parts)
+        rows.append(row)
+    names = (second.encoder.name, second.encoder.revision) if second else ()
+    return Table11(tuple(rows), size, paper_model, *names)
 
 
-def _read(name: str, path: Path) -> tuple[DatSummary, np.ndarray, int]:
-    """A row's summary, of each word in how many usable answers it stands, shape (words,), and how many say one twice."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+def _published(model: str) -> dict[str, Mapping[str, float]]:
+    """The paper's figures of a model by method."""
+    rows = load("dat_training")
+    known = sorted({row["model"] for row in rows if row["model"]})
+    if model not in known:
+        raise UserError(
+            f"the paper's Table 11 has no model {model!r}; it has {', '.join(known)}"
+        )
+    return {
+        row["method"]: {name: row[name] for name in FIGURES}
+        for row in rows
+        if row["model"] in (model, None)
+    }
 
+
+def _read(name: str, path: Path) -> tuple[Table11Row, np.ndarray]:
+    """A row, and of each word in how many usable answers it stands, shape (words,)."""
     table = read_table(path)
-    lists = usable_rows(table)["words"].combine_chunks()
-    pairs = pa.table(
-        {"response": pc.list_parent_indices(lists), "word": pc.list_flatten(lists)}
-    )
-    once = pairs.group_by(["response", "word"]).aggregate(
-        []
-    )  # a word counts once for each answer
-    occurrences = pc.value_counts(once["word"]).field("counts").to_numpy()
-    said, different = (
-        np.bincount(column["response"].to_numpy()) for column in (pairs, once)
-    )
+    lists = usable_rows(table)["words"].to_pylist()
+    different = [dict.fromkeys(words) for words in lists]
+    once = sum(len(words) == len(set(words)) for words in lists)
     # The instruments need the scorer: they are what the run's own metrics.json has.
     metrics = path / "metrics.json"
     stored = read_json(metrics).get("instruments", {}) if metrics.is_file() else {}
     summary = replace(summary_of(table, name), instruments=stored)
-    return summary, occurrences, int((said != different).sum())
-
-
-def with_gains(
-    table: Table11,
-    folders: Mapping[str, Path],
-    second_encoder: SecondEncoder | None,
-    bases: Mapping[str, str] | None = None,
-) -> Table11:
-    """The table with `gains` in every row that has a base in `bases`, both by their names as in `folders`.
-
-    Without `bases` each row's is the row `base`, or else the first one.
-    """
-    if bases is None:
-        base = "base" if "base" in folders else next(iter(folders))
-        bases = {name: base for name in folders if name != base}
-
-    @cache  # a base has many rows
-    def seen(name: str) -> SeenLists | None:
-        return (
-            SeenLists.from_lists(second_encoder, *read_lists(folders[name]))
-            if second_encoder
-            else None
-        )
-
-    scores = cache(lambda name: usable_scores(folders[name]))
-
-    def gained(row: Table11Row) -> Table11Row:
-        name = row.summary.source
-        if name not in bases:
-            return row
-        base = bases[name]
-        before = seen(base)
-        after = seen(name)
-        parts = after.over(before) if before and after else None
-        own = gain(scores(base), scores(name))
-        return replace(row, gains=(own, parts.total if parts else None), parts=parts)
-
-    encoder = second_encoder.encoder if second_encoder else None
-    return replace(
-        table,
-        rows=tuple(gained(row) for row in table.rows),
-        second_encoder=encoder.name if encoder else None,
-        second_encoder_revision=encoder.revision if encoder else None,
-    )
+    kept = summary.usable + summary.reasons.get("repeated_word", 0)
+    row = Table11Row(summary, {REFUSE: once, KEEP: kept})
+    occurrences = Counter(chain.from_iterable(different))
+    return row, np.array(list(occurrences.values()))

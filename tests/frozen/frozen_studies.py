@@ -14,8 +14,7 @@ from sozo.data.published import load
 from sozo.studies.agreement.run import agree_raters
 from sozo.studies.correlate.run import correlate_models, correlate_raters
 from sozo.studies.experts.run import judge_experts
-from sozo.studies.study.page import to_markdown
-from sozo.studies.study.result import StudyResult
+from sozo.studies.study.page import StudyResult, to_markdown
 from sozo.studies.study.table11 import table11
 from sozo.tasks.jcq.questions import CRITERIA
 from written_tables import write
@@ -33,7 +32,7 @@ def table_11(folder: Path) -> Mapping[str, Any]:
             for _ in range(40 + 10 * k)
         ]
         folders[name] = write(folder / name, lists, unusable=30 - 6 * k)
-    result = StudyResult("Table 11", folders, table11(folders, "Swallow-8B"))
+    result = StudyResult("Table 11", table11(folders, "Swallow-8B"))
     return {"table 11": [to_markdown(result).splitlines(), result.to_json()]}
 
 

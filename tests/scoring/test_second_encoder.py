@@ -191,13 +191,13 @@ def test_lists_that_cannot_be_meant_are_an_error(second, lists):
 
 @pytest.mark.studies
 def test_a_gain_that_the_second_encoder_does_not_see(folders, second):
-    from sozo.studies.study.table11 import table11, with_gains
+    from sozo.studies.study.table11 import table11
 
-    table = with_gains(table11(folders), folders, second)
+    table = table11(folders, bases={"trained": "base"}, second=second)
     trained, base = table.rows
     assert (table.second_encoder, table.second_encoder_revision) == ("second", "1")
-    assert base.gains == (None, None)
-    own, seen = trained.gains
+    assert base.gain is base.second_gain is None
+    own, seen = trained.gain, trained.second_gain
     assert own.value == pytest.approx(1, abs=1e-6)
     assert seen.value == pytest.approx(0, abs=1e-6)
     assert own.low < 1 < own.high

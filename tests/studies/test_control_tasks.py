@@ -7,13 +7,12 @@ import pytest
 
 from sentences import refused
 from sipen_runs import run_of, truthful
-from sozo.data.study_folder import StudyRow
 from sozo.studies.study.config import load_study
 from sozo.studies.study.control_tasks import control_rows
-from sozo.studies.study.page import to_markdown
+from sozo.studies.study.page import StudyResult, to_markdown
 from sozo.studies.study.plan import plan_lines
-from sozo.studies.study.result import tables_result
 from sozo.studies.study.steps import control_runs, study_steps
+from sozo.studies.study.table11 import table11
 from sozo.suite.sipen.items import (
     ANSWERS,
     CONTROL,
@@ -178,8 +177,8 @@ def test_the_difference_stands_beside_the_row(tmp_path):
         (name, row(tmp_path / "g", name, right).folder)
         for name, right in shares.items()
     ]
-    rows = {name: StudyRow(None, folder) for name, folder in tables.items()}
-    result = tables_result("Table 11", rows, controls=runs)
+    controls = control_rows(runs, dict.fromkeys(("SFT", "GRPO"), "base"))
+    result = StudyResult("Table 11", table11(tables), controls)
     text = to_markdown(result)
     lines = {
         line.split(" | ")[0].strip("| "): line

@@ -54,7 +54,7 @@ def study(tmp_path_factory):
 @pytest.fixture(scope="module")
 def result(study, tmp_path_factory):
     run = correlate_models([str(study)], tmp_path_factory.mktemp("out") / "o")
-    return json.loads((run.folder / "correlations.json").read_text("utf-8")), run
+    return json.loads((run.path / "correlations.json").read_text("utf-8")), run
 
 
 def cell(table, task, criterion):
@@ -103,7 +103,7 @@ def test_a_model_that_lacks_a_benchmark_or_a_cell_is_left_out_of_it(tmp_path):
         given_jcq(tmp_path / name / "jcq", name, grades)
     given_sat(tmp_path / "a" / "sat", "a", {"桃": 0.5})
     run = correlate_models([str(tmp_path)], tmp_path / "out")
-    values = json.loads((run.folder / "correlations.json").read_text("utf-8"))
+    values = json.loads((run.path / "correlations.json").read_text("utf-8"))
     assert (values["table_10"], values["dat_sat"]) == (None, None)
     assert "1 of the models have both: a correlation needs 3." in run.page
     first, other = (
@@ -133,7 +133,7 @@ def people(path, *rows):
 
 def table_8(places, out, ratings):
     run = correlate_raters([*places, str(ratings)], out)
-    return json.loads((run.folder / "correlations.json").read_text("utf-8")), run
+    return json.loads((run.path / "correlations.json").read_text("utf-8")), run
 
 
 def test_table_8_by_hand_in_both_languages(tmp_path):
@@ -274,7 +274,7 @@ def test_a_sheet_alone_correlates_each_two_people(tmp_path):
         lines.append(f"{k},{'xyz'[k % 3]},q{k // 3},{a},{b}")
     (tmp_path / "sheet.csv").write_text("\n".join(lines) + "\n", "utf-8")
     run = correlate_raters([str(tmp_path / "sheet.csv")], tmp_path / "out")
-    values = json.loads((run.folder / "correlations.json").read_text("utf-8"))
+    values = json.loads((run.path / "correlations.json").read_text("utf-8"))
     (found,) = values["評価者A and 評価者B"]
     assert (found["n"], found["within systems"]["n"]) == (30, 30)
     assert found["low"] < found["r"] < found["high"]
@@ -283,11 +283,11 @@ def test_a_sheet_alone_correlates_each_two_people(tmp_path):
     )
     (tmp_path / "judged.csv").write_text(sheet, "utf-8")
     run = correlate_raters([str(tmp_path / "judged.csv")], tmp_path / "judged")
-    values = json.loads((run.folder / "correlations.json").read_text("utf-8"))
+    values = json.loads((run.path / "correlations.json").read_text("utf-8"))
     assert values["people and 評価モデルB"][0]["r"] == pytest.approx(found["r"])
     (tmp_path / "unknown.csv").write_text(sheet.replace("モデル,", "手法,"), "utf-8")
     run = correlate_raters([str(tmp_path / "unknown.csv")], tmp_path / "unknown")
-    values = json.loads((run.folder / "correlations.json").read_text("utf-8"))
+    values = json.loads((run.path / "correlations.json").read_text("utf-8"))
     (found,) = values["people and 評価モデルB"]
     assert found["within systems"]["reason"] == "no column says which system"
     assert "Not read: 手法." in run.page

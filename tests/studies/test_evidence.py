@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from grpo_runs import ROOT
-from sozo.scoring.measure import DIFFERENCE
 from sozo.scoring.numbers import P_VALUE, number
 from sozo.scoring.statistics.seeds import over_seeds
-from sozo.studies.study.claims import MEASURES, judge, seeds_cell
+from sozo.studies.study.claims import ClaimVerdict, Difference, judge
 from sozo.studies.study.config import load_study
 
 WORDS, PAIRING = "different words", "second encoder pairing"
@@ -74,11 +73,13 @@ def table_lines(section):
 def over(values, name):
     """The cell of a measure's mean over seeds; empty where nobody measured it."""
     known = {seed: value for seed, value in values.items() if value is not None}
-    measure = MEASURES[name]
-    if not known:
-        return ""
-    mean = over_seeds(known)
-    return plain(seeds_cell(mean, measure.measure, measure.kind).line)
+    line = Difference(arm="", measure=name)
+    return in_section(ClaimVerdict(line, over_seeds(known))) if known else ""
+
+
+def in_section(verdict):
+    """The cell of a difference: its number and its interval."""
+    return plain(f"{verdict.cell.text} {verdict.cell.interval}")
 
 
 @pytest.mark.parametrize(("name", "page", "heading", "columns", "labels"), STUDIES)
@@ -104,12 +105,10 @@ def test_a_section_says_what_the_rows_of_its_study_say(
     assert f"in {size:,} usable lists |" in section
 
     for verdict in judge(study.claims, values):
-        claim, found = verdict.claim, verdict.interval
+        claim = verdict.claim
         if claim.measure not in columns:
             assert claim.name not in lines
             continue
-        measure = MEASURES[claim.measure]
-        kind = DIFFERENCE if claim.against else measure.kind
         needs, *cells = lines[claim.name]
         (bound,) = (
             limit
@@ -117,9 +116,9 @@ def test_a_section_says_what_the_rows_of_its_study_say(
             if limit is not None
         )
         shown = float(re.findall(r"-?\d+(?:\.\d+)?", needs)[-1])
-        assert shown == (100 * bound if measure.measure.share else bound), needs
+        assert shown == (100 * bound if claim.measure == "usable" else bound), needs
         assert cells == [
-            plain(seeds_cell(found, measure.measure, kind).line),
+            in_section(verdict),
             number(verdict.p, P_VALUE),
             number(verdict.p_opposite, P_VALUE),
             verdict.verdict,
@@ -132,7 +131,11 @@ def test_a_section_says_what_the_rows_of_its_study_say(
     trained = [arm for arm in study.rows if arm.train]
     for seed in study.seeds:
         expected = [
-            plain(MEASURES[measure].show(values[measure][arm.name][seed]))
+            plain(
+                Difference(arm="", measure=measure).written(
+                    values[measure][arm.name][seed]
+                )
+            )
             for measure in BY_SEED
             for arm in trained
         ]

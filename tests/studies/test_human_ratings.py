@@ -115,7 +115,7 @@ def test_a_sheet_for_raters_is_blind_and_comes_back_through_its_key(tmp_path):
         (tmp_path / f"{rater}.csv").write_text("\n".join(lines) + "\n", "utf-8")
     places = [str(tmp_path / name) for name in ("tanaka.csv", "sato.csv", "runs")]
     run = agree_raters(places, tmp_path / "out", key=key)
-    cells = json.loads((run.folder / "agreement.json").read_text("utf-8"))["cells"]
+    cells = json.loads((run.path / "agreement.json").read_text("utf-8"))["cells"]
     two = {tuple(cell["between"]): cell for cell in cells if cell["what"] == "each two"}
     assert two["tanaka", "j"]["pairs"]["exact"] == 1  # the judge of these very answers
     assert two["tanaka", "sato"]["pairs"]["exact"] == 7 / 8

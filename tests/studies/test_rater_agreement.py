@@ -141,7 +141,7 @@ def pbig_rows(n=12):
 
 def agreed(folder, *places, out="out", **how):
     run = agree_raters([str(folder / place) for place in places], folder / out, **how)
-    values = json.loads((run.folder / "agreement.json").read_text("utf-8"))
+    values = json.loads((run.path / "agreement.json").read_text("utf-8"))
     return run, values
 
 
@@ -250,7 +250,7 @@ def test_a_judge_in_two_wordings_stands_beside_its_own_noise_and_beside_people(
     places = ("people.jsonl", "v1", "again", "guarded", "other")
     names = [f"{name}={tmp_path / name}" for name in places[1:]]
     run = agree_raters([str(tmp_path / places[0]), *names], tmp_path / "out")
-    values = json.loads((run.folder / "agreement.json").read_text("utf-8"))
+    values = json.loads((run.path / "agreement.json").read_text("utf-8"))
     cells = {
         (cell["what"], *cell["between"]): cell
         for cell in values["cells"]

@@ -191,7 +191,7 @@ def test_appendix_c_of_runs_and_people_by_hand(tmp_path):
     (tmp_path / "r.jsonl").write_text("".join(lines), "utf-8")
     places = [str(tmp_path / name) for name in ("runs", "other", "r.jsonl")]
     run = correlate_raters(places, tmp_path / "out")
-    found = json.loads((run.folder / "correlations.json").read_text("utf-8"))
+    found = json.loads((run.path / "correlations.json").read_text("utf-8"))
     (cell,) = found["people and ja-ginza"]
     assert found["people and other"] == [cell]
     over = np.corrcoef(distances.mean(axis=1), human.mean(axis=1))[0, 1]
@@ -207,7 +207,7 @@ def test_appendix_c_of_runs_and_people_by_hand(tmp_path):
     ends = (pytest.approx(min(each)), pytest.approx(max(each)))
     assert (first["low"], first["high"]) == ends
     assert (last["questions"], last["mean"]) == (4, pytest.approx(over))
-    svg = ElementTree.parse(run.folder / "curve.svg").getroot()
+    svg = ElementTree.parse(run.path / "curve.svg").getroot()
     assert "Pearson correlation with people" in "".join(svg.itertext())
 
 

@@ -4,14 +4,13 @@ import pytest
 
 from sentences import refused
 from sozo.scoring.statistics.hill import hill_number
-from sozo.studies.study.page import to_markdown
-from sozo.studies.study.result import StudyResult, patterns
+from sozo.studies.study.page import StudyResult, patterns, to_markdown
 from sozo.studies.study.table11 import table11
 from written_tables import write
 
 
 def result(folders, paper_model=None):
-    return StudyResult("Table 11", folders, table11(folders, paper_model))
+    return StudyResult("Table 11", table11(folders, paper_model))
 
 
 @pytest.fixture
@@ -38,18 +37,11 @@ def test_rows_by_hand(folders):
     assert base.summary.score == pytest.approx(0.5, abs=1e-6)
     assert base.summary.std == pytest.approx(0.1, abs=1e-6)
     # Of two drawn from three, 犬 is always there, 猫 and 水 in two of the three draws each.
-    assert base.equal_size_words == pytest.approx(1 + 2 / 3 + 2 / 3)
-    assert sft.equal_size_words == sft.summary.all_different_words == 4
-    assert base.curve[-1] == (3, pytest.approx(3))
-    assert (
-        base.published.usable,
-        base.published.score,
-        sft.published.all_different_words,
-    ) == (
-        105_401,
-        0.524,
-        17_614,
-    )
+    assert base.different_words == pytest.approx(1 + 2 / 3 + 2 / 3)
+    assert sft.different_words == sft.summary.all_different_words == 4
+    assert base.rarefaction[-1] == (3, pytest.approx(3))
+    assert (base.paper["usable"], base.paper["score"]) == (105_401, 0.524)
+    assert sft.paper["all_different_words"] == 17_614
 
 
 def cells_of(line):
@@ -62,8 +54,8 @@ def test_a_row_with_nothing_usable_does_not_empty_the_others(folders, tmp_path):
         "Qwen2.5-7B",
     )
     assert shown.table.equal_size == 2
-    assert shown.table.rows[2].equal_size_words is None
-    assert shown.table.rows[2].curve == ()
+    assert shown.table.rows[2].different_words is None
+    assert shown.table.rows[2].rarefaction == ()
     line, *_ = [
         line for line in to_markdown(shown).splitlines() if line.startswith("| GRPO")
     ]
@@ -80,8 +72,8 @@ def test_a_row_drawn_hotter_leaves_the_words_of_the_others_as_they_are(
     assert table11(rows).equal_size == 1
     table = table11(rows, beside={"base temperature=1.6"})
     assert table.equal_size == 2
-    assert table.rows[-1].equal_size_words is None
-    assert table.rows[-1].curve[-1] == (1, 2)
+    assert table.rows[-1].different_words is None
+    assert table.rows[-1].rarefaction[-1] == (1, 2)
     assert table11({"hot": few}, beside={"hot"}).equal_size == 1
 
 
@@ -103,11 +95,9 @@ def test_patterns_say_yes_and_no(tmp_path):
 def test_a_word_counts_once_for_each_answer(tmp_path):
     lists = [("犬犬猫", 0.5), ("犬", 0.5), ("水水水", 0.5)]
     (row,) = table11({"base": write(tmp_path / "b", lists, unusable=2)}).rows
-    assert row.repeated == 2
-    stored = result({"base": tmp_path / "b"}).to_json()["rows"][0]
-    assert stored["usable_by_repeated_words"] == {"refuse": 1, "keep": 3}
+    assert row.usable_by_repeated_words == {"refuse": 1, "keep": 3}
     table = table11({"base": write(tmp_path / "c", lists[:2], parts=1)})
-    assert table.rows[0].curve[0] == (1, pytest.approx(hill_number([2, 1], 2, 1)))
+    assert table.rows[0].rarefaction[0] == (1, pytest.approx(hill_number([2, 1], 2, 1)))
 
 
 def test_what_is_not_there(folders, tmp_path):

@@ -1,5 +1,6 @@
 """The page of a study, or of any tables of answers, read from folders; the same as Markdown, CSV and JSON."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -15,11 +16,10 @@ from sozo.eval.evaluated import Evaluated, find_evaluated
 from sozo.eval.findings import findings
 from sozo.eval.report.answer import stated
 from sozo.eval.report.charts import Spot, scatter_chart
-from sozo.eval.report.exports import write_tables
 from sozo.eval.report.labels import english
 from sozo.eval.report.pictures import Figure, training_curves
 from sozo.eval.report.render import render
-from sozo.eval.report.tables import paper_table
+from sozo.eval.report.tables import paper_table, without_empty
 from sozo.scoring.languages import read_nouns
 from sozo.scoring.measure import FEWEST
 from sozo.scoring.numbers import P_VALUE
@@ -37,10 +37,9 @@ from sozo.studies.study.claims import (
 )
 from sozo.studies.study.config import Study
 from sozo.studies.study.steps import control_runs, study_rows
-from sozo.studies.study.table11 import MEASURES, Table11, table11
+from sozo.studies.study.table11 import MEASURES, Table11, Table11Row, table11
 from sozo.tasks import finished_run
 
-SCORE, DIFFERENT, ALL_DIFFERENT = "score", "different words", "all different words"
 _ONE = (
     "of one training each, in brackets over its answers; another seed may say otherwise"
 )
@@ -67,21 +66,25 @@ class StudyResult:
     def arms(self) -> dict[str, dict[str, str]]:
         """Of each arm its rows by the sign of their seed (`@1`), which is empty for the first."""
         arms: dict[str, dict[str, str]] = {}
-        for row in self.table.rows:
-            arm, seed = without_seed(row.summary.source)
-            arms.setdefault(arm, {})[seed] = row.summary.source
+        for row in self.rows:
+            arm, seed = without_seed(row)
+            arms.setdefault(arm, {})[seed] = row
         return arms
+
+    @cached_property
+    def rows(self) -> dict[str, Table11Row]:
+        """By their names."""
+        return {row.summary.source: row for row in self.table.rows}
 
     @cached_property
     def cells(self) -> dict[str, dict[str, Cell]]:
         """What rows have: measure -> row -> cell, with an interval over its answers where one is known."""
-        rows = {row.summary.source: row for row in self.table.rows}
         cells = {
-            name: {of: known.cell(row) for of, row in rows.items()}
+            name: {of: known.cell(row) for of, row in self.rows.items()}
             for name, known in MEASURES.items()
         }
         for control, by_row in self.controls.items():
-            cells[control.name] = {of: by_row.get(of, Cell()) for of in rows}
+            cells[control.name] = {of: by_row.get(of, Cell()) for of in self.rows}
         return cells
 
     @cached_property
@@ -97,18 +100,13 @@ class StudyResult:
 
     @cached_property
     def headings(self) -> dict[str, str]:
-        """What those measures are called that some row has."""
+        """What tables call the measures."""
         named = {name: name.capitalize() for name in MEASURES}
-        named[ALL_DIFFERENT] = named[DIFFERENT]
-        named[DIFFERENT] += f" in {self.table.equal_size:,} usable"
+        named["all different words"] = named["different words"]
+        named["different words"] += f" in {self.table.equal_size:,} usable"
         for control in self.controls:
             named[control.name] = control_tasks.heading(control)
-        measured = {
-            name
-            for name, cells in self.cells.items()
-            if any(cell.value is not None for cell in cells.values())
-        }
-        return {name: text for name, text in named.items() if name in measured}
+        return named
 
     def over(self, measure: str, arm: str) -> Cell:
         """An arm's mean over its seeds with Student's interval; of one seed what its row has."""
@@ -136,19 +134,27 @@ class StudyResult:
             stored |= stored.pop("summary") | {
                 "usable_share": row.summary.usable_share,
                 "beside_paper": list(map(asdict, figures(row))),
+                "from_base": _from_base(
+                    row.summary, self.rows.get("base", row).summary
+                ),
             }
-        arms = {
-            arm: {
-                name: self.over(name, arm).exact | {"by_seed": self.values[name][arm]}
-                for name in self.headings
-            }
-            for arm in self.arms
-        }
         values["patterns"] = patterns(self.table)
         values["control_tasks"] = control_tasks.to_json(self.controls)
         if self.study:
-            values |= {"arms": arms, "claims": list(map(asdict, self.claims))}
+            values["claims"] = list(map(asdict, self.claims))
+            values["arms"] = {
+                arm: {name: self.over(name, arm).exact for name in self.cells}
+                for arm in self.arms
+            }
         return values
+
+
+def _from_base(own: Any, base: Any) -> dict[str, Any]:
+    """How much higher a mean is than the base's, with the standard error; empty of the base."""
+    if own is base or None in (own.std, base.std):
+        return {}
+    errors = (one.std / math.sqrt(one.usable) for one in (own, base))
+    return {"score": (own.score - base.score, math.hypot(*errors))}
 
 
 def tables_result(
@@ -186,10 +192,9 @@ def tables_result(
 def study_result(study: Study) -> StudyResult:
     """Read the rows of a finished study."""
     kind = "Table 11" if study.arms is None else f"The study {study.name}"
-    title = f"{kind}: {study.model.replace('{seed}', 'SEED')}"
     folders = {name: row.answers for name, row in study_rows(study).items()}
     settings = study.paper_model, study.second_encoder, study.nouns
-    return tables_result(title, folders, *settings, study)
+    return tables_result(f"{kind}: {study.model}", folders, *settings, study)
 
 
 def patterns(table: Table11) -> dict[str, str]:
@@ -281,7 +286,7 @@ def four_lines(result: StudyResult) -> list[str]:
 def tables(result: StudyResult) -> list[Table]:
     """Claims, the rows, and what the paper has of them; only those that say something."""
     study = result.study
-    claims = [
+    claims: list[dict[str, Content]] = [
         {
             "Claim": one.claim.name,
             "It needs": one.claim.needs,
@@ -297,11 +302,8 @@ def tables(result: StudyResult) -> list[Table]:
         | {text: result.over(name, arm) for name, text in result.headings.items()}
         for arm in result.arms
     ]
-    shown = tabulate(
-        "The arms" if study and study.arms else "Table 11",
-        rows,
-        [control_tasks.EXPLANATION] * bool(result.controls),
-    )
+    notes = [control_tasks.EXPLANATION] * bool(result.controls)
+    shown = without_empty(tabulate("The rows", rows, notes))
     if model := result.table.paper_model:
         shown = replace(shown, papers=paper_table("dat_training", (model,)))
     seen = tuple(f"{name}: {text}" for name, text in patterns(result.table).items())
@@ -316,7 +318,7 @@ def tables(result: StudyResult) -> list[Table]:
 
 def pictures(result: StudyResult) -> list[Figure]:
     """The arms by different words and score, each with its seeds, and what trainings logged."""
-    axes, spots = (DIFFERENT, SCORE), []
+    axes, spots = ("different words", "score"), []
     for place, arm in enumerate(result.arms):
         x, y = (result.over(name, arm).estimate.value for name in axes)
         seeds = zip(*(result.values[name][arm].values() for name in axes), strict=True)
@@ -326,7 +328,7 @@ def pictures(result: StudyResult) -> list[Figure]:
     curves = training_curves(result.models)
     if not spots:
         return [*curves]
-    chart = scatter_chart(spots, result.headings[DIFFERENT], "Score", "arms")
+    chart = scatter_chart(spots, result.headings["different words"], "Score", "arms")
     return [Figure(_PICTURE, chart, keys=[spot.key for spot in spots]), *curves]
 
 
@@ -344,7 +346,7 @@ def to_markdown(result: StudyResult, lines: Sequence[str] = ()) -> str:
 
 
 def write_result(folder: Path, result: StudyResult, name: str) -> str:
-    """Write report.html, its tables, `name`.md and, last, metrics.json into `folder`; returns the Markdown."""
+    """Write report.html, `name`.md and, last, metrics.json into `folder`; returns the Markdown."""
     refuse_foreign(folder, "report.html")
     lines = four_lines(result)
     page = render(
@@ -356,7 +358,6 @@ def write_result(folder: Path, result: StudyResult, name: str) -> str:
         pictures=pictures(result),
     )
     write_whole(folder / "report.html", page)  # first: it shows whose folder this is
-    write_tables(folder / "report-tables", tables(result))
     text = to_markdown(result, lines)
     write_whole(folder / f"{name}.md", f"# {result.title}\n\n{text}".encode())
     write_json(folder / "metrics.json", result.to_json())

@@ -151,10 +151,10 @@ def table11(
             different = hill["different"]
             row = replace(row, different_words=different, hill_at_equal_size=hill)
         if base := (bases or {}).get(name):
-            own = gain(*(usable_scores(folders[one]) for one in (base, name)))
+            own = gain(usable_scores(folders[base]), usable_scores(folders[name]))
             before, after = seen(base), seen(name)
             parts = after.over(before) if before and after else None
-            by_second = parts and parts.total
+            by_second = parts.total if parts else None
             row = replace(row, gain=own, second_gain=by_second, second_parts=parts)
         rows.append(row)
     names = (second.encoder.name, second.encoder.revision) if second else ()

@@ -139,7 +139,7 @@ def test_a_study_from_start_to_table_and_then_nothing(finished_once):
     assert [row["usable"] for row in table["rows"]] == [24, 24, 12, 24, 12, 12]
     assert table["equal_size"] == 12
     page = (study / "out" / "table" / "report.html").read_text("utf-8")
-    assert ">Table 11</h2>" in page
+    assert ">The rows</h2>" in page
     log = (study / "out" / "logs" / "sft.log").read_text()
     assert log.startswith("$ ")
     assert "playing sft" in log

@@ -57,7 +57,7 @@ _FULL = (
 
 def check_room(path: Path, needed: int) -> None:
     """Refuse what will write `needed` bytes to `path`, a file or a folder, where fewer are free."""
-    if _free(path) < needed:
+    if free_bytes(path) < needed:
         raise _no_room(path, needed)
 
 
@@ -76,7 +76,7 @@ def room(path: Path, needed: int) -> Iterator[None]:
         raise
 
 
-def _free(path: Path) -> int:
+def free_bytes(path: Path) -> int:
     """Bytes that are free where `path` is, or will be."""
     return shutil.disk_usage(
         next(place for place in (path, *path.absolute().parents) if place.exists())
@@ -84,7 +84,7 @@ def _free(path: Path) -> int:
 
 
 def _no_room(path: Path, needed: int) -> UserError:
-    amounts = f"{_free(path):,} bytes are free, at least {needed:,} are needed"
+    amounts = f"{free_bytes(path):,} bytes are free, at least {needed:,} are needed"
     remedy = "free some space and run the same command again (what is written is safe)"
     return UserError(f"{path}: the disk is full: {amounts}; {remedy}")
 

@@ -23,7 +23,6 @@ from sozo.data.errors import UserError, one_line_errors
 from sozo.data.foreign import brief
 from sozo.data.record import read_json, room, whole_folder
 from sozo.data.whole_models import misfit, whole_models
-from sozo.models.processes import run_module
 from sozo.models.tiny import TINY, ensure_tiny, tiny_seed
 
 _ROUNDED = 0.1  # of what an adapter adds; more must not be lost
@@ -436,16 +435,6 @@ def _refuse_beyond(name: str, revision: str | None, tokenizer: Any) -> None:
             raise UserError(
                 f"{name}: {known}, and the model has embeddings for {rows:,}; {remedy}"
             )
-
-
-def merge_adapter(adapter: str, folder: Path, dtype: str) -> None:
-    """Save `adapter`, merged into its base model in `dtype`, with the tokenizer in `folder`, whole or not at all.
-
-    A UserError where rounding to `dtype` would lose much of what the adapter adds. In a process of its own: under
-    ZeRO-3 every model that the trainer's process loads is cut into shards.
-    """
-    failure = f"cannot merge the LoRA adapter in {adapter}; --use_peft true trains it on as it is"
-    run_module("sozo.models.weights", adapter, str(folder), dtype, failure=failure)
 
 
 if __name__ == "__main__":

@@ -1,38 +1,43 @@
 """What a method can be told of its own: read without TRL, which takes seconds to import; `--help` lists it first."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import PositiveInt, TypeAdapter, ValidationError
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
-from sozo.data.processes import world_size
 from sozo.data.settings import from_json, setting
-from sozo.scoring.endpoint.profile import check_address
-from sozo.training.batches import (
-    check_saves,
-    fit_batch,
-    fit_generation,
-    whole_steps,
-)
+from sozo.training.batches import whole_steps
 from sozo.training.entries import tasks_of
-from sozo.training.selection import check_rule
 from sozo.training.words import WordArguments
 
+# TRL's fields that decide nothing: where a run writes, what it is called and what it keeps. Of ours each says so itself.
+FREE = {
+    "output_dir",
+    "resume_from_checkpoint",
+    "run_name",
+    "report_to",
+    "logging_dir",
+    "logging_steps",
+    "save_strategy",
+    "save_steps",
+    "save_total_limit",
+    "push_to_hub",
+    # What they shard is told by `sharding`.
+    "deepspeed",
+    "fsdp",
+    "fsdp_config",
+}
 _COUNTS = TypeAdapter(dict[str, PositiveInt])
-SAMPLERS = ("shared_prefix", "trl", "vllm")
-# Settings that cut or bend the model's own distribution, and the values that do not. vLLM's correction needs the first
-# five as they are here; the sampler shared_prefix draws by none of them.
-_BENT: dict[str, tuple] = {
+# Settings that cut or bend the model's own distribution, and the values that do not: vLLM's correction needs it as it is,
+# and the sampler shared_prefix draws by none of them.
+_NEUTRAL: dict[str, tuple] = {
     "top_k": (0, None),
     "top_p": (1.0, None),
     "min_p": (0.0, None),
-}
-_BENT |= {"repetition_penalty": (1.0, None), "vllm_structured_outputs_regex": (None,)}
-_UNUSED = _BENT | {
+    "repetition_penalty": (1.0, None),
     "generation_kwargs": (None, {}),
-    "use_transformers_continuous_batching": (None, False),
 }
 
 
@@ -74,13 +79,13 @@ class GrpoArguments(WordArguments, CommonArguments):
     else. The sampler `shared_prefix` is sozo's generator, which computes each prompt once; `trl` is TRL's own.
     """
 
-    tasks: list[str] | None = setting(  # noqa: RUF009
+    tasks: list[Any] | None = setting(  # noqa: RUF009
         None, "What is asked: names of tasks, or mappings."
     )
     num_prompts: int | None = setting(
         None, "Prompts of each task in one epoch (default: each of its items once)."
     )
-    sampler: str | None = setting(
+    sampler: Literal["shared_prefix", "trl", "vllm"] | None = setting(
         None,
         "shared_prefix, trl or vllm (default: shared_prefix, or vllm with use_vllm).",
     )
@@ -99,39 +104,26 @@ class GrpoArguments(WordArguments, CommonArguments):
 
     def check(self, training: Any) -> None:
         """Settle the sampler; refuse what contradicts `training`."""
-        self._settle_sampler(training)
-        if training.vllm_server_base_url:
-            check_address(training.vllm_server_base_url, "vllm_server_base_url")
-
-    def _settle_sampler(self, training: Any) -> None:
         if self.sampler is None:
             self.sampler = "vllm" if training.use_vllm else "shared_prefix"
-        if self.sampler not in SAMPLERS:
-            raise UserError(
-                f"sampler must be one of {', '.join(SAMPLERS)}, not {self.sampler}"
-            )
         if training.use_vllm and self.sampler != "vllm":
             raise UserError(
                 f"sampler {self.sampler} and use_vllm true contradict each other; take one of them out"
             )
         training.use_vllm = self.sampler == "vllm"
-        if training.use_vllm and training.use_cpu and training.vllm_mode == "server":
-            raise UserError(
-                "vllm_mode server needs a GPU: TRL sends weights by NCCL; take colocate or another sampler"
-            )
         if self.sampler == "trl":
             return
-        # vLLM's log-probabilities are of what is left, the trainer's of the whole distribution.
-        why = "draws from the model's own distribution and cannot follow"
-        why = "would correct by a biased ratio with" if training.use_vllm else why
-        changed = []
-        for name, neutral in (_BENT if training.use_vllm else _UNUSED).items():
-            if (value := getattr(training, name)) not in neutral:
-                changed.append(f"{name} {value}")
-        if changed:
-            remedy = "leave it out (top_k 0, top_p 1), or take sampler trl"
+        bent = [
+            f"{name} {value}"
+            for name, neutral in _NEUTRAL.items()
+            if (value := getattr(training, name)) not in neutral
+        ]
+        if bent:
+            # vLLM's log-probabilities are of what is left, the trainer's of the whole distribution.
+            why = "draws from the model's own distribution and cannot follow"
+            why = "would correct by a biased ratio with" if training.use_vllm else why
             raise UserError(
-                f"sampler {self.sampler} {why} {', '.join(changed)}; {remedy}"
+                f"sampler {self.sampler} {why} {', '.join(bent)}; leave it out (top_k 0, top_p 1), or take sampler trl"
             )
 
 
@@ -143,20 +135,10 @@ class GrpoPerStep:
         None,
         "Completions per optimizer step over all processes; sets gradient_accumulation_steps.",
     )
-    gradient_accumulation_steps: int | None = setting(
-        None, "Micro-batches per optimizer step (default: 1)."
-    )
-
     # TRL's own masks a whole sequence: of answers of 400 tokens nearly all, whatever the engine's rounding.
     vllm_importance_sampling_mode: str = setting(
         "token_truncate", "How vLLM's log-probabilities are corrected."
     )
-
-    def __post_init__(self) -> None:
-        fit_batch(self, "completions_per_step", world_size())
-        fit_generation(self, world_size())
-        super().__post_init__()  # type: ignore[misc]
-        check_saves(self)
 
 
 @dataclass
@@ -235,15 +217,10 @@ class DpoArguments(TableArguments):
         16384,
         "Pairs of a high- and a low-scoring answer to a prompt; each gives its share.",
     )
-    pairs: str = setting(
+    pairs: Literal["paper", "usable"] = setting(
         "paper",
         "paper; of usable answers only: usable.",
     )
-
-    def check(self, training: Any) -> None:
-        """Refuse besides a rule of pairs that there is not."""
-        super().check(training)
-        check_rule(self.pairs)
 
 
 @dataclass
@@ -254,13 +231,6 @@ class TablePerStep:
         None,
         "Examples per optimizer step over all processes; sets gradient_accumulation_steps.",
     )
-    gradient_accumulation_steps: int | None = setting(
-        None, "Micro-batches per optimizer step (default: 1)."
-    )
     chat_template_kwargs: dict | str | None = setting(  # noqa: RUF009
         None, "Arguments of the chat template (JSON), as GRPO has them."
     )
-
-    def __post_init__(self) -> None:
-        fit_batch(self, "examples_per_step", world_size())
-        super().__post_init__()  # type: ignore[misc]

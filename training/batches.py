@@ -1,6 +1,6 @@
 """Batch arithmetic: what one optimizer step holds over all processes; what would not fit is refused.
 
-`training` is TRL's settings, or all settings by name, before TRL completes them; `processes` may be told, as by a plan.
+`training` is TRL's settings, or all settings by name, before TRL completes them.
 """
 
 import math
@@ -9,82 +9,41 @@ from typing import Any
 from sozo.data.errors import UserError
 
 
-def fit_batch(training: Any, per_step: str, processes: int) -> None:
-    """Set gradient_accumulation_steps and the field `per_step` by each other (None: not given)."""
-    requested = training.gradient_accumulation_steps
-    accumulated = 1 if requested is None else requested
-    per_device = training.per_device_train_batch_size
-    for name, value in (
-        ("per_device_train_batch_size", per_device),
-        ("gradient_accumulation_steps", accumulated),
-    ):
-        if value < 1:
-            raise UserError(f"{name} must be at least 1, not {value}")
-    if training.save_strategy == "best":
-        raise UserError(
-            "save_strategy best needs an evaluation of transformers', which sozo does not make; take steps"
-        )
-    if training.save_total_limit == 1:
-        raise UserError(
-            "save_total_limit 1 can leave no whole checkpoint after a kill; use 2 or more"
-        )
-    wanted = getattr(training, per_step)
-    if wanted is not None:
-        accumulated = accumulation_steps(per_step, wanted, per_device, processes)
-        if requested not in (None, accumulated):
-            raise UserError(
-                f"gradient_accumulation_steps {requested} is not what {per_step} {wanted} needs "
-                f"on {processes} process(es), {accumulated}; leave one of the two out"
-            )
-    training.gradient_accumulation_steps = accumulated
-    setattr(training, per_step, per_device * processes * accumulated)
-
-
-def accumulation_steps(name: str, wanted: int, per_device: int, processes: int) -> int:
-    """gradient_accumulation_steps for `wanted` items per optimizer step, the value of the setting `name`.
-
-    >>> accumulation_steps("completions_per_step", 256, 8, 8)
-    4
-    """
-    at_once = per_device * processes
+def fit_batch(training: Any, processes: int) -> None:
+    """Set what one optimizer step takes over all `processes`, and in how many micro-batches."""
+    at_once = training.per_device_train_batch_size * processes
+    of_grpo = hasattr(training, "completions_per_step")
+    name = "completions_per_step" if of_grpo else "examples_per_step"
+    wanted = getattr(training, name, at_once)
+    wanted = at_once if wanted is None else wanted
     if wanted < 1 or wanted % at_once:
         raise UserError(
-            f"{name} {wanted} is not a multiple of per_device_train_batch_size {per_device} x "
-            f"{processes} process(es) = {at_once}; change one of the two"
+            f"{name} {wanted} is not a multiple of per_device_train_batch_size "
+            f"{training.per_device_train_batch_size} x {processes} process(es) = {at_once}; change one of the two"
         )
-    return wanted // at_once
+    setattr(training, name, wanted)
+    training.gradient_accumulation_steps = wanted // at_once
+    if of_grpo:
+        _fit_generation(training, at_once)
 
 
-def check_groups(
-    per_device: int, processes: int, steps: int, num_generations: int
-) -> None:
-    """Do the completions of one generation make whole groups of `num_generations`?"""
-    if num_generations < 2:
+def _fit_generation(training: Any, at_once: int) -> None:
+    """Set what TRL would: the micro-batches of one generation of GRPO, which is of whole groups."""
+    if training.steps_per_generation is None:
+        training.steps_per_generation = training.gradient_accumulation_steps
+    batch = at_once * training.steps_per_generation
+    if batch % training.num_generations:
         raise UserError(
-            f"num_generations must be at least 2 (a group to compare within), not {num_generations}"
+            f"a generation of {batch} completions is not a multiple of num_generations {training.num_generations}; "
+            "change completions_per_step or num_generations"
         )
-    batch = per_device * processes * steps
-    if batch % num_generations:
+    unit = steps_of_generation(training)
+    # TRL generates anew when it resumes.
+    cut = unit > 1 and training.save_steps % unit
+    if cut and training.save_strategy == "steps":
         raise UserError(
-            f"per_device_train_batch_size {per_device} x {processes} process(es) x {steps} accumulation step(s) = "
-            f"{batch} completions, not a multiple of num_generations {num_generations}; change completions_per_step "
-            "or num_generations"
-        )
-
-
-def fit_generation(training: Any, processes: int) -> None:
-    """Set what TRL would: the completions of one generation of GRPO, which make whole groups, and their micro-batches."""
-    given = training.steps_per_generation
-    if given is not None and given < 1:
-        raise UserError(f"steps_per_generation must be at least 1, not {given}")
-    if training.generation_batch_size is None:
-        training.steps_per_generation = given or training.gradient_accumulation_steps
-        per_device = training.per_device_train_batch_size
-        check_groups(
-            per_device,
-            processes,
-            training.steps_per_generation,
-            training.num_generations,
+            f"save_steps {training.save_steps:g} cuts a generation, which is trained on for {unit} optimizer steps, so "
+            f"that a run would not resume as it was; give a multiple of {unit}"
         )
 
 
@@ -95,22 +54,6 @@ def steps_of_generation(training: Any) -> int:
         training, "num_iterations", 1
     )
     return lasts // math.gcd(lasts, training.gradient_accumulation_steps)
-
-
-def check_saves(training: Any) -> None:
-    """Does each checkpoint of GRPO stand where a generation ends? TRL generates anew when it resumes."""
-    unit = steps_of_generation(training)
-    save_steps = training.save_steps
-    if (
-        training.save_strategy != "steps"
-        or (save_steps >= 1 and save_steps % unit == 0)
-        or unit == 1
-    ):
-        return
-    raise UserError(
-        f"save_steps {save_steps:g} cuts a generation, which is trained on for {unit} optimizer steps, so that a run "
-        f"would not resume as it was; give a multiple of {unit}"
-    )
 
 
 def check_prompts(

@@ -9,7 +9,6 @@ from huggingface_hub import ModelCardData
 import sozo
 from sozo.data.record import write_whole
 from sozo.models.tiny import tiny_seed
-from sozo.training.tracking import wandb_run
 
 
 def write_card(trainer: Any, base: str, **_: Any) -> None:
@@ -19,28 +18,17 @@ def write_card(trainer: Any, base: str, **_: Any) -> None:
     folder = Path(trainer.args.output_dir)
     peft = getattr(trainer.accelerator.unwrap_model(trainer.model), "peft_config", None)
     under = str(peft["default"].base_model_name_or_path) if peft else base
+    # The hub refuses a card whose base is none of its ids.
     local = tiny_seed(under) is not None or Path(under).is_dir()
     data = ModelCardData(
-        base_model=None
-        if local
-        else under,  # the hub refuses a card whose base is none of its ids
+        base_model=None if local else under,
         library_name="peft" if peft else "transformers",
         pipeline_tag="text-generation",
         tags=sorted({"sozo", *trainer._tag_names}),
     )
-    lines = [
-        f"Trained from `{base}` by {trainer._name} with sozo {sozo.__version__} and TRL {trl.__version__}.",
-        "Every setting is in `run_config.json`.",
-    ]
-    if peft:
-        where = (
-            ", a folder where this was trained: whoever loads the adapter needs it, too"
-            if local
-            else ""
-        )
-        lines.append(f"It is a LoRA adapter on `{under}`{where}.")
-    if url := getattr(wandb_run(), "url", None):
-        lines.append(f"[Its run in W&B]({url}).")
-    text = f"---\n{data.to_yaml()}\n---\n\n# {folder.name}\n\n{' '.join(lines)}\n\n"
-    text += f"`sozo dat --model {folder} --output DIR` measures it.\n"
+    text = (
+        f"---\n{data.to_yaml()}\n---\n\n# {folder.name}\n\nTrained from `{base}` by {trainer._name} with sozo "
+        f"{sozo.__version__} and TRL {trl.__version__}{f', a LoRA adapter on `{under}`' if peft else ''}. Every setting "
+        f"is in `run_config.json`. `sozo dat --model {folder} --output DIR` measures it.\n"
+    )
     write_whole(folder / "README.md", text.encode())

@@ -3,7 +3,6 @@
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import typer
 
@@ -12,7 +11,7 @@ from sozo.data.preemption import obey_sigterm
 from sozo.data.processes import end_with_launcher, is_first
 
 _DRY_RUN = "--dry-run"
-_HELP = {"-h", "--help", "--help-all"}
+_HELP = {"-h", "--help"}
 
 
 def train(context: typer.Context) -> None:
@@ -40,40 +39,35 @@ def launch(method: str, words: Sequence[str] | None = None) -> None:
     # TRL's own default sets the old name.
     warnings.filterwarnings("ignore", message="`gradient_checkpointing` is deprecated")
     with one_line_errors("error"):
+        from sozo.training.names import check_names, method_help
+
         if _HELP.intersection(words):
-            from sozo.training.help import method_help
-
-            typer.echo(method_help(method, every="--help-all" in words))
+            typer.echo(method_help(method))
             return
-        from sozo.training.methods import OWN, recipe
+        settings = [word for word in words if word != _DRY_RUN]
+        check_names(method, settings)
+        _run(method, settings, dry=_DRY_RUN in words)
 
-        dry = _DRY_RUN in words
-        words = [word for word in words if word != _DRY_RUN]
-        if method in OWN:
-            from sozo.training.names import check_names
 
-            check_names(method, words)
-        if dry:
-            _plan(method, words)
-            return
-        from sozo.training.absent import absent
-        from sozo.training.config import parse
+def _run(method: str, words: Sequence[str], *, dry: bool) -> None:
+    from sozo.training.methods import recipe
 
-        run, own, settings = recipe(method)
-        asked: tuple[Any, Any, Any] = parse(own, settings, words)
-        for line in absent(*asked[1:]):
+    run, *groups = recipe(method)
+    if dry:
+        from sozo.training.plan import plan
+
+        # By all processes: TRL's settings connect them.
+        lines, lacking = plan(method, words)
+        lines += [f"missing: {line}" for line in lacking]
+    else:
+        from sozo.training.config import resolve
+
+        settings = resolve(*groups, words)
+        for line in settings.absent():
             raise UserError(line)
-        folder = run(*asked)
-        if is_first():
-            typer.echo(f"The trained model is in {folder}")
-
-
-def _plan(method: str, words: list[str]) -> None:
-    from sozo.training.plan import plan
-
-    # By all processes: TRL's settings connect them.
-    lines, lacking = plan(method, words)
+        lines = [f"The trained model is in {run(*settings.made())}"]
+        lacking = []
     if is_first():
-        typer.echo("\n".join([*lines, *(f"missing: {line}" for line in lacking)]))
+        typer.echo("\n".join(lines))
     if lacking:
         raise SystemExit(1)

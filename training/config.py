@@ -1,144 +1,199 @@
-"""Settings from `--config FILE.yaml` and flags: what cannot be is refused here, in one line, before a model loads."""
+"""Settings from `--config FILE.yaml` and flags, resolved once: what cannot be is refused in one line, before TRL is asked."""
 
-import os
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields
-from typing import Any, TypeVar, get_type_hints
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from types import SimpleNamespace, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from accelerate.utils import str_to_bool
-from pydantic import TypeAdapter, ValidationError
+from accelerate.utils import parse_flag_from_env
+from huggingface_hub import get_token
+from pydantic import (
+    Field,
+    NonNegativeInt,
+    PositiveInt,
+    TypeAdapter,
+    ValidationError,
+)
+from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 from trl import ModelConfig
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
-from sozo.training.arguments import CommonArguments
+from sozo.data.processes import world_size
+from sozo.models.needs import not_here
+from sozo.training.batches import fit_batch
 from sozo.training.evaluation import read_evaluate
 from sozo.training.names import read_words, refuse_unknown
-from sozo.training.ranges import check_training, check_values, kinds
 
-S = TypeVar("S", bound=CommonArguments)
-T = TypeVar("T")
+_NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_Report = Literal[("none", "all", *INTEGRATION_TO_CALLBACK)]  # type: ignore[valid-type]
+# What of settings that recipes use means something, closer than libraries' annotations, which check few and late. What
+# another setting may be is theirs to say.
+KINDS: dict[str, Any] = {
+    "beta": _NotNegative,
+    "embedding_rate": _NotNegative,
+    "eval_strategy": Literal["no"],  # transformers' own, which sozo does not make
+    "learning_rate": _NotNegative,
+    "max_completion_length": PositiveInt,
+    "max_length": PositiveInt | None,
+    "max_steps": Annotated[int, Field(ge=-1)],
+    "num_generations": Annotated[int, Field(ge=2)],  # a group to compare within
+    "num_train_epochs": _Positive,
+    "per_device_train_batch_size": PositiveInt,
+    "report_to": _Report | list[_Report],
+    "save_steps": _Positive,
+    "save_strategy": Literal["no", "steps", "epoch"],
+    # One can leave no whole checkpoint after a kill.
+    "save_total_limit": Annotated[int, Field(ge=2)] | None,
+    "scale_rewards": bool | Literal["group", "batch", "none"],
+    "seed": Annotated[int, Field(ge=0, lt=2**32)],  # numpy's
+    "steps_per_generation": PositiveInt | None,
+    "temperature": _Positive,
+    "top_k": NonNegativeInt,
+    "top_p": Annotated[float, Field(gt=0, le=1)],
+    "warmup_steps": _NotNegative,
+}
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A run's settings for the hardware that it is launched on, or would be: TRL's own object is made at the launch."""
+
+    own: Any  # the method's own
+    training: type  # TRL's
+    values: SimpleNamespace  # every setting by name, the model's among them
+
+    def made(self, **instead: Any) -> tuple[Any, Any, ModelConfig]:
+        """The method's own settings, TRL's and the model's; TRL's need the GPU that they ask for, `instead` not."""
+        values = vars(self.values) | instead
+        return (self.own, *_made((self.training, ModelConfig), values))
+
+    def absent(self) -> Iterator[str]:
+        """A line, with what to do, for each package that is asked for and not installed."""
+        told = self.values
+        named = [*told.report_to, told.report_to, "vllm" * getattr(told, "use_vllm", 0)]
+        packages = [name for name in ("tensorboard", "vllm", "wandb") if name in named]
+        yield from not_here({}, set(), packages)
+
+
+def resolve(
+    script: type, training: type, argv: Sequence[str], processes: int | None = None
+) -> Resolved:
+    """The settings of a method's dataclasses from the words of a command line, for so many processes (None: launched)."""
+    values = _read((script, training, ModelConfig), argv)
+    (own,) = _made((script,), values)
+    told = SimpleNamespace(**values)
+    fit_batch(told, processes or world_size())
+    own.check(told)
+    read_evaluate(own.evaluate)
+    _check_together(own, told)
+    return Resolved(own, training, told)
 
 
 def parse(
-    script: type[S], training: type[T], argv: Sequence[str]
-) -> tuple[S, T, ModelConfig]:
+    script: type, training: type, argv: Sequence[str]
+) -> tuple[Any, Any, ModelConfig]:
     """Settings of one method: its own (such as `GrpoArguments`), TRL's (`GrpoSettings`) and the model's, checked."""
-    groups = (script, training, ModelConfig)
-    return checked(groups, read_values(groups, argv))
-
-
-def checked(groups: Sequence[type], values: Mapping[str, Any]) -> Any:
-    """What `parse` returns, of settings by their names."""
-    own, training, model = made(groups, values)
-    own.check(training)
-    check_training(training)
-    _check_fsdp(own, training)
-    read_evaluate(own.evaluate)
-    return own, training, model
-
-
-def check_start(model: ModelConfig) -> None:
-    """Refuse a training that starts from nothing."""
-    if model.model_name_or_path is None:
-        raise UserError(
-            "model_name_or_path is missing: a folder, a hub id, or tiny for the embedded model"
-        )
+    return resolve(script, training, argv).made()
 
 
 def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
     """An instance of each dataclass of settings, from `--config FILE.yaml` and the flags over it."""
-    return made(groups, read_values(groups, argv))
+    return _made(groups, _read(groups, argv))
 
 
-def made(groups: Sequence[type], values: Mapping[str, Any]) -> Any:
-    """An instance of each dataclass of settings; making TRL's needs the GPU that they ask for."""
+def _made(groups: Sequence[type], values: Mapping[str, Any]) -> Any:
     try:
         return [
-            group(**{f.name: values[f.name] for f in fields(group) if f.init})
+            group(**{f.name: values[f.name] for f in fields(group) if f.name in values})
             for group in groups
         ]
-    except (TypeError, ValueError, OSError) as error:
+    except (OSError, TypeError, ValueError) as error:
         raise UserError(str(error)) from error
-    except (AttributeError, KeyError) as error:
-        if not values.get("deepspeed"):
-            raise
-        raise UserError(f"deepspeed cannot be read as its settings: {error}") from error
 
 
-def read_values(groups: Sequence[type], argv: Sequence[str]) -> dict[str, Any]:
-    """All settings of some dataclasses by name: flags over the file over the defaults; none is a wrong one."""
-    file, in_file, flags = read_words(argv)
+def _read(groups: Sequence[type], argv: Sequence[str]) -> dict[str, Any]:
+    """All settings of some dataclasses by name: flags over the file over the defaults."""
+    given = read_words(argv)
     values: dict[str, Any] = {}
     hints: dict[str, Any] = {}
     for group in groups:
         hints |= get_type_hints(group)
-        for setting in fields(group):
-            default = setting.default
-            if setting.default_factory is not MISSING:
-                default = setting.default_factory()
-            if setting.init:
-                values[setting.name] = default
+        for setting in filter(lambda setting: setting.init, fields(group)):
+            factory: Any = setting.default_factory
+            values[setting.name] = factory() if callable(factory) else setting.default
     # Before any value is judged: a misspelt key is often why another one looks wrong.
-    refuse_unknown([*in_file, *flags], values)
-    for name, value in in_file.items():
-        values[name] = _of_kind(f"{file}: ", name, hints[name], value)
-    for name, words in flags.items():
-        value = _of_words(name, hints[name], words)
-        values[name] = _of_kind("--", name, hints[name], value)
-    for name, value in values.items():
-        if value is MISSING:
-            raise UserError(f"{name} is missing; give it")
-    check_values(groups, values, hints)
-    for name in (*in_file, *flags):
-        if name.startswith("lora") and not values.get("use_peft", True):
-            raise UserError(f"--{name} does nothing without --use_peft true; set both")
+    refuse_unknown(given, values)
+    hints |= KINDS
+    for name, value in given.items():
+        values[name] = _of_kind(name, hints[name], value)
+        if name.startswith("lora") and not (values | given).get("use_peft", True):
+            raise UserError(f"{name} does nothing without use_peft; set both")
     return values
 
 
-def _of_words(name: str, hint: Any, words: list[str]) -> Any:
-    """What the words behind a flag stand for; none is true."""
-    if not words and bool not in kinds(hint):
-        raise UserError(f"--{name} needs a value")
-    if len(words) > 1:
-        return words
-    return None if words == ["null"] else words[0] if words else True
-
-
-def _of_kind(where: str, name: str, hint: Any, value: Any) -> Any:
+def _of_kind(name: str, hint: Any, value: Any) -> Any:
     """A value, or what a text stands for; refuse what is of another kind than its setting."""
-    known = kinds(hint)
-    if isinstance(value, str) and list in known and str not in known:
+    kinds = _kinds(hint)
+    value = None if value == "null" else value
+    # Libraries let many a text be null whose kind does not say so.
+    if value is None and str in kinds:
+        return None
+    if isinstance(value, str) and list in kinds and str not in kinds:
         value = [value]
-    # Entries have checks of their own, and scale_rewards may be true or false, as TRL documents it.
     boolean = isinstance(value, bool)
-    if value is None or name == "tasks" or (boolean and name == "scale_rewards"):
-        return value
     try:
         adapter = TypeAdapter(hint, config={"arbitrary_types_allowed": True})
         found = adapter.validate_python(value, strict=boolean)
     except ValidationError as error:
-        written = " (YAML reads yes, no, on and off so; quote them)" * boolean
-        raise UserError(f"{where}{name} cannot be {quoted(value)}{written}") from error
+        written = ", as which YAML's yes and no, and a flag without a value, are read"
+        raise UserError(
+            f"{name}: {error.errors()[0]['msg']}, not {quoted(value)}{written * boolean}"
+        ) from error
     return found if isinstance(value, str | list) else value
 
 
-def _check_fsdp(script: Any, training: Any) -> None:
-    """Refuse what does not work under FSDP, where accelerate or the settings start it."""
-    if not (
-        str_to_bool(os.environ.get("ACCELERATE_USE_FSDP", "false")) or training.fsdp
-    ):
+def _kinds(hint: Any) -> set[Any]:
+    """The types that an annotation allows.
+
+    >>> _kinds(list[str] | None) == {list, type(None)}
+    True
+    """
+    several = get_origin(hint) in (Union, UnionType)
+    return {
+        get_origin(part) or part for part in (get_args(hint) if several else [hint])
+    }
+
+
+def _check_together(own: Any, told: Any) -> None:
+    """Refuse settings, a method's own and all by name as resolved, that mean nothing with each other or here."""
+    if told.output_dir == "":
+        raise UserError("output_dir '' is no folder; give one")
+    if getattr(told, "sync_ref_model", False) and not told.beta:
+        raise UserError(
+            "sync_ref_model does nothing with beta 0, which needs no reference; leave it out, or raise beta"
+        )
+    if told.push_to_hub and not get_token():
+        raise UserError(
+            "push_to_hub needs a login: hf auth login, or HF_TOKEN; or leave it out"
+        )
+    if not (told.fsdp or parse_flag_from_env("ACCELERATE_USE_FSDP")):
         return
-    zero3 = "take DeepSpeed (zero3.yaml)"
-    if training.use_cpu:
+    if told.use_cpu:
         raise UserError(
             "accelerate has no FSDP on a CPU and would train without; take recipes/accelerate/cpu2_zero3.yaml, or GPUs"
         )
-    if read_evaluate(script.evaluate):
+    if own.evaluate or getattr(own, "sampler", None) == "shared_prefix":
         raise UserError(
-            f"evaluate does not work under FSDP; leave it out (--evaluate null), or {zero3}"
-        )
-    if getattr(script, "sampler", None) == "shared_prefix":
-        raise UserError(
-            f"sampler shared_prefix does not work under FSDP; set sampler: trl, or {zero3}"
+            "evaluate and the sampler shared_prefix do not work under FSDP; give --evaluate null and --sampler trl, "
+            "or take DeepSpeed (zero3.yaml)"
         )

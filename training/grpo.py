@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from tqdm import tqdm
@@ -170,8 +170,5 @@ class GrpoRun(TrainingRun):
         return trainer
 
 
-def train_grpo(
-    script: GrpoArguments, training: GrpoSettings, model: ModelConfig
-) -> Path:
-    """Train by GRPO and return the folder of the trained model (see `run.train`)."""
-    return train(GrpoRun, script, training, model)
+# Trains, and returns the folder of the trained model.
+train_grpo = partial(train, GrpoRun)

@@ -36,8 +36,7 @@ class HubPrompts:
             raise UserError(
                 f"{text}: is no data set; write hub:NAME or hub:NAME:SPLIT, such as hub:org/name:train"
             )
-        name = parts["name"]
-        config = None
+        name, config = parts["name"], None
         if name.count("/") == 2 and not Path(name).is_dir():
             name, _, config = name.rpartition("/")
         return cls(name, config, parts["revision"], parts["split"] or "train")
@@ -61,28 +60,16 @@ class HubPrompts:
         try:
             self._builder.download_and_prepare()
             table = self._builder.as_dataset(split=self.split)
-        except ConnectionError as error:
-            raise UserError(
-                f"{where}: not in the cache, and the hub cannot be reached ({error}); try again, or give a JSONL file"
-            ) from error
         except Exception as error:  # whatever the hub holds, the user needs one line
-            cause = (
-                error.__cause__ or error
-            )  # datasets': what it did, not what was wrong
-            said = str(cause).strip().rstrip(".") or type(cause).__name__
-            if isinstance(cause, StopIteration):  # datasets found no first row
-                said = "a file without rows"
+            # The cause is what was wrong, datasets' own error what it did.
+            said = str(error.__cause__ or error).strip() or type(error).__name__
             raise UserError(
-                f"{where}: cannot be loaded: {said}; mend the name or the split, or log in (hf auth login)"
+                f"{where}: cannot be loaded: {said}; mend the name or the split, log in (hf auth login), or give a JSONL file"
             ) from error
         if len(table) > _MOST:
             part = f"{where}:{self.split.partition('[')[0]}[:{_MOST}]"
             raise UserError(
                 f"{where}: {len(table):,} rows, of which {_MOST:,} can be prompts; take a part, such as {part}"
-            )
-        if not {"prompt", "messages"}.intersection(table.column_names):
-            raise UserError(
-                f"{where}: no column prompt among {', '.join(table.column_names)}; write a JSONL file that has it"
             )
         for number, row in enumerate(table):
             yield number, f"{where}, row {number + 1}", row

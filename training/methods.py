@@ -9,7 +9,7 @@ from sozo.training import arguments
 OWN = ("sft", "dpo", "grpo")
 
 
-def recipe(method: str) -> tuple[Any, type, type]:
+def recipe(method: str) -> tuple[Any, Any, Any]:
     """Of a method what trains, its own settings and TRL's; UserError for a name that neither sozo nor a package has."""
     if method == "grpo":
         from sozo.training import grpo
@@ -25,4 +25,5 @@ def recipe(method: str) -> tuple[Any, type, type]:
     if method not in joined:
         known = ", ".join((*OWN, *joined))
         raise UserError(f"there is no training method {method}; there are {known}")
-    return joined[method].value()
+    found: tuple[Any, Any, Any] = joined[method].value()
+    return found

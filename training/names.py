@@ -1,10 +1,10 @@
-"""Names of settings: what was given, what no method has, and what is meant. Read without TRL, which takes seconds to import.
+"""Names of settings: what was given, what no method has, what is meant, and `--help`. Read without TRL, seconds to import.
 
 `names.json` has the names of TRL's, transformers' and PEFT's settings; tests/helpers/setting_names.py writes it.
 """
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import fields
+from collections.abc import Collection, Sequence
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
@@ -19,27 +19,31 @@ OURS: dict[str, tuple[Any, ...]] = {
     "dpo": (arguments.DpoArguments, arguments.TablePerStep),
     "grpo": (arguments.GrpoArguments, arguments.GrpoPerStep),
 }
-# Settings of TRL's own scripts (`trl grpo`, `trl sft`, `trl dpo`) that its trainers do not have.
-_DATA = {
-    "dataset_name",
-    "dataset_config",
-    "dataset_train_split",
-    "dataset_streaming",
-    "datasets",
+_ANSWERS = "answers: DIR, a folder of scored answers that sozo run or sozo dat wrote"
+# What to write in the place of a name, where a method has the other: TRL's own scripts have some, others follow.
+_INSTEAD = {
+    ("dataset_name", "answers"): _ANSWERS,
+    (
+        "dataset_name",
+        "tasks",
+    ): "tasks: [{prompts: hub:NAME:SPLIT, reward_funcs: [PATH]}]",
+    ("reward_funcs", "tasks"): "tasks: [{task: dat, reward_funcs: [PATH]}]",
+    ("gradient_accumulation_steps", "answers"): "examples_per_step, of all processes",
+    ("gradient_accumulation_steps", "tasks"): "completions_per_step, of all processes",
+    ("generation_batch_size", "tasks"): "steps_per_generation, its micro-batches",
+    ("hub_token", "output_dir"): "it as HF_TOKEN, which no checkpoint records",
 }
-_REWARDS = {"reward_funcs", "reward_model_name_or_path"}
-_TEST = {"dataset_test_split", "test_split_size"}
+# What of TRL's nearly every run sets.
+_USUAL = "model_name_or_path, output_dir, learning_rate, max_steps, per_device_train_batch_size, use_peft, seed"
 
 
-def read_words(
-    argv: Sequence[str],
-) -> tuple[str | None, dict[str, Any], dict[str, list[str]]]:
-    """The file of `--config`, what it holds, and the words behind each flag.
+def read_words(argv: Sequence[str]) -> dict[str, Any]:
+    """What is given: the flags over the lines of `--config`'s file. A flag without a value is true.
 
-    >>> read_words(["--learning-rate=3", "--answers", "a", "b"])
-    (None, {}, {'learning_rate': ['3'], 'answers': ['a', 'b']})
+    >>> read_words(["--learning-rate=3", "--answers", "a", "b", "--bf16"])
+    {'learning_rate': '3', 'answers': ['a', 'b'], 'bf16': True}
     """
-    flags: dict[str, list[Any]] = {}
+    flags: dict[str, list[str]] = {}
     words = stray = list[str]()
     for word in argv:
         name, equals, value = word.removeprefix("--").partition("=")
@@ -47,55 +51,57 @@ def read_words(
             words = flags[name.replace("-", "_")] = [value] * bool(equals)
         else:
             words.append(word)
-    files = flags.pop("config", [None])
-    if not files:
-        raise UserError("--config needs a file; sozo recipes lists examples")
-    file, *more = files
-    if stray := [*stray, *more]:
-        write = f"--config {stray[0]}" if ".y" in stray[0] else "--NAME VALUE"
-        raise UserError(f"{stray[0]}: is no setting; write {write}")
-    return file, read_yaml(Path(file)) if file else {}, flags
+    file, *more = flags.pop("config", [None]) or [""]
+    for word in [*stray, *more]:
+        write = f"--config {word}" if ".y" in word else "--NAME VALUE"
+        raise UserError(f"{word}: is no setting; write {write}")
+    given = {} if file is None else read_yaml(Path(file))
+    for name, words in flags.items():
+        given[name] = words if len(words) > 1 else [*words, True][0]
+    return given
 
 
 def check_names(method: str, argv: Sequence[str]) -> None:
-    """Refuse a setting that one of sozo's methods has not."""
-    _, in_file, flags = read_words(argv)
-    table = read_json(TABLE)
-    known = {*table["every"], *table[method]}
-    known |= {field.name for group in OURS[method] for field in fields(group)}
-    refuse_unknown([*in_file, *flags], known)
+    """Refuse a setting that one of sozo's methods has not; a package's has its own."""
+    if method in OURS:
+        table = read_json(TABLE)
+        ours = {field.name for group in OURS[method] for field in fields(group)}
+        refuse_unknown(read_words(argv), {*table["every"], *table[method], *ours})
 
 
-def refuse_unknown(given: Iterable[str], known: Collection[str]) -> None:
+def refuse_unknown(given: Collection[str], known: Collection[str]) -> None:
     """Refuse the names that are not among the `known` ones, and say which of those are meant."""
+    for (name, where), here in _INSTEAD.items():
+        if name in given and where in known:
+            raise UserError(f"{name}: here write {here}")
     if unknown := [name for name in given if name not in known]:
-        raise UserError(
-            _instead(unknown, known)
-            or f"unknown setting: {', '.join(name + hint(name, known) for name in unknown)}"
-        )
+        said = ", ".join(name + hint(name, known) for name in unknown)
+        raise UserError(f"unknown setting: {said}")
 
 
-def _instead(unknown: Iterable[str], known: Collection[str]) -> str | None:
-    """What to write in the place of the first of TRL's scripts' names.
+def method_help(method: str) -> str:
+    """The settings of a method that TRL has not; of one that a package brings all of them."""
+    groups: Any = OURS.get(method)
+    if groups is None:
+        from sozo.training.methods import recipe
 
-    >>> _instead(["dataset_name"], ["tasks"])
-    "dataset_name is of TRL's own script; here write tasks: [{prompts: hub:NAME:SPLIT, reward_funcs: [PATH]}]"
-    """
-    name = next((n for n in unknown if n in _DATA | _REWARDS | _TEST), None)
-    if name is None:
-        return None
-    if name in _TEST:
-        here = "evaluate: {every: 20, tasks: [dat]}"
-    elif "tasks" in known:
-        here = "tasks: [{prompts: hub:NAME:SPLIT, reward_funcs: [PATH]}]"
-        if name == "reward_funcs":
-            here = "them into an entry: tasks: [{task: dat, reward_funcs: [PATH]}]"
-        if name == "reward_model_name_or_path":
-            here += ", PATH of a function that asks the model"
-    elif name in _DATA:
-        here = (
-            "answers: DIR, a folder of scored answers that sozo run or sozo dat wrote"
-        )
-    else:
-        return f"{name} is of TRL's own script of GRPO; leave it out"
-    return f"{name} is of TRL's own script; here write {here}"
+        _, *groups = recipe(method)
+    rows = [
+        (
+            "config FILE.yaml",
+            "Settings, one a line: `name: value`; flags go over them.",
+        ),
+        ("dry-run", "What the run would do, need and miss; nothing is run."),
+    ]
+    for setting in (setting for group in groups for setting in fields(group)):
+        text = " ".join(str(setting.metadata.get("help", "")).split())
+        if setting.default not in (None, MISSING):
+            text += f" (default: {setting.default})"
+        rows.append((setting.name, text))
+    lines = [
+        f"Usage: sozo train {method} --config FILE.yaml [--SETTING VALUE ...]\n",
+        *(f"  --{name:<26} {text}" for name, text in rows),
+        f"\nTRL's settings, such as {_USUAL}, are flags too: https://huggingface.co/docs/trl",
+        "Files to begin with: sozo recipes.",
+    ]
+    return "\n".join(lines)

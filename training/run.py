@@ -12,38 +12,30 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from trl import ModelConfig
+from transformers import PrinterCallback, ProgressCallback
+from trl import ModelConfig, get_peft_config, get_quantization_config
 
-from sozo.data.checkpoints import (
-    is_adapter,
-    model_digests,
-    newer,
-    whole_checkpoint,
-)
-from sozo.data.errors import OtherSettingsError, UserError, require
+from sozo.data.checkpoints import is_adapter, model_digests, newer, whole_checkpoint
+from sozo.data.errors import UserError
 from sozo.data.preemption import PREEMPTED, end_preempted
 from sozo.data.processes import wait
-from sozo.data.record import room, write_whole
+from sozo.data.record import room, whole_folder
 from sozo.data.run_folder import RunFolder
 from sozo.data.settings import load_dotted
 from sozo.data.wandb_run import read_state, start_wandb, write_state
 from sozo.data.whole_models import whole_models
 from sozo.models.processes import keep_freed_memory, quiet_libraries
-from sozo.models.tiny import ensure_tiny, tiny_seed
 from sozo.models.trained_on import different, trained_on
 from sozo.models.weights import (
     check_model,
-    is_model,
     load_adapter,
     load_tokenizer,
-    merge_adapter,
     model_window,
     pinned,
     refuse_rounding,
 )
 from sozo.training.arguments import CommonArguments
 from sozo.training.card import write_card
-from sozo.training.config import check_start
 from sozo.training.decided import TrainingRun
 from sozo.training.evaluation import Evaluation
 from sozo.training.resumed import go_on
@@ -51,7 +43,6 @@ from sozo.training.tracking import (
     UNPAID_STEPS,
     BarOnly,
     RunRecorder,
-    saved_bytes,
     start_tensorboard,
     wandb_run,
 )
@@ -59,7 +50,6 @@ from sozo.training.tracking import (
 logger = logging.getLogger(__name__)
 # TRL's push_to_hub leaves out what begins with an underscore.
 _ROWS = "_dataset"
-_MERGED = "_merged"
 _GRACE = 10.0  # seconds that a preempted run waits for digests: a scheduler gives it little time
 
 
@@ -74,62 +64,38 @@ def train(
     A run that was cut off continues from its last whole checkpoint, with the rewards' states and as the same W&B run;
     one that is finished is left alone. An `output_dir` with another run is refused.
     """
-    if "tensorboard" in training.report_to:
-        require("tensorboard", "report_to tensorboard")
-    check_start(model)
     quiet_libraries(use_cpu=training.use_cpu)
     run = method(asked, training, model)
-    recorder = run.recorder
-    output = Path(training.output_dir)
+    output, start = Path(training.output_dir), Path(str(model.model_name_or_path))
     first = training.process_index == 0
-    if (
-        training.use_cpu and run.sampler != "trl"
-    ):  # its generation would fill the memory
+    if training.use_cpu and run.sampler != "trl":  # whose cache would fill the memory
         keep_freed_memory()
     config = output / "run_config.json"
-    try:
-        folder = RunFolder(output, run.what, config=config, how=run.how)
-    except OtherSettingsError as error:
-        if error.key != "training.max_steps":
-            raise
-        raise UserError(
-            f"{error.how}; for more steps start a run from this one when it is finished: "
-            f"--model_name_or_path {output} --output_dir ..."
-        ) from error
-    start = Path(str(model.model_name_or_path))
+    folder = RunFolder(output, run.what, config=config, how=run.how)
     if folder.metrics() is not None:
         folder.refuse_other_model(start)
         logger.warning(
             "%s is finished; give another --output_dir to train again", output
         )
         return output
-    checkpoint = _resume_from(training, say=first)
+    named = training.resume_from_checkpoint
+    checkpoint, wrong = whole_checkpoint(output, Path(named) if named else None)
     new = not folder.begun
-    commit = _pin_revision(model)
-    # transformers takes any for whole.
-    recorder.kept = training.save_total_limit
-    training.save_total_limit = None
+    path, commit = _pinned(model, training)
     if first:
-        _start(folder, run, start, commit)
-    recorder.passed_over = newer(output, checkpoint)
+        for line in wrong:
+            logger.warning("%s", line)
+        weights = {**model_digests(start), "model_commit": commit}
+        origins = different([*trained_on(start), *run.sources])
+        facts = {"how": run.how, "free": run.free, "trained_on": origins}
+        folder.start(weights, facts | ({"hub": dict(run.hub)} if run.hub else {}))
+    # transformers, which would remove old ones, takes any for whole.
+    run.recorder.kept, training.save_total_limit = training.save_total_limit, None
+    run.recorder.passed_over = newer(output, checkpoint)
     try:
-        path = _model_path(model, training)
-        tokenizer = _tokenizer(path, model.model_revision, say=first)
-        run.fit(tokenizer, training, model_window(path, model.model_revision))
-        evaluation = None
-        if run.evaluate:
-            evaluation = Evaluation(run.evaluate, output, run.form, first=first)
-        own = (load_dotted(path, "callback") for path in asked.callbacks or ())
-        # The last one prepares for a checkpoint.
-        callbacks = [*filter(None, [evaluation]), *own, recorder]
-        common = _model_arguments(model, path, training) | {
-            "args": training,
-            "processing_class": tokenizer,
-            "callbacks": callbacks,
-        }
         # TRL stores what it tokenizes, and loads model and reference.
         with room(output, 2**20), whole_models():
-            trainer = run.build(tokenizer, common)
+            trainer, evaluation = _trainer(run, training, model, path)
     except UserError:
         if new and first:
             shutil.rmtree(output / _ROWS, ignore_errors=True)
@@ -137,97 +103,76 @@ def train(
         raise
     _prepare(trainer, run, say=first)
     if "wandb" in training.report_to and first:
-        _start_wandb(run, training, checkpoint)
-    if "tensorboard" in training.report_to and first:
-        start_tensorboard(
-            trainer, int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
+        start_wandb(
+            read_state(checkpoint) if checkpoint else None,
+            name=training.run_name,
+            folder=output,
+            config={"sozo": {"what": run.what, "how": run.how, "free": run.free}},
         )
-    trainer.create_model_card = partial(
-        write_card, trainer, str(model.model_name_or_path)
-    )
-    _fit(trainer, recorder, checkpoint, folder, evaluation)
+    if "tensorboard" in training.report_to and first:
+        step = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
+        start_tensorboard(trainer, step)
+    trainer.create_model_card = partial(write_card, trainer, str(start))
+    _fit(trainer, run.recorder, checkpoint, folder, evaluation)
     return output
 
 
-def _start(
-    folder: RunFolder, run: TrainingRun, start: Path, commit: str | None
-) -> None:
-    weights = {**model_digests(start), "model_commit": commit}
-    origins = different([*trained_on(start), *run.sources])
-    facts = {"how": run.how, "free": run.free, "trained_on": origins}
-    if run.hub:
-        facts["hub"] = dict(run.hub)
-    folder.start(weights, facts)
+def _pinned(model: ModelConfig, training: Any) -> tuple[str, str | None]:
+    """Where a checked model's files are, and its commit if it is on the hub; `tiny` is built.
 
-
-def _resume_from(training: Any, *, say: bool) -> Path | None:
-    """The checkpoint to go on from, and a line on each newer one that is damaged; None where the run begins."""
-    named = (
-        Path(training.resume_from_checkpoint)
-        if training.resume_from_checkpoint
-        else None
-    )
-    checkpoint, wrong = whole_checkpoint(Path(training.output_dir), named)
-    if say:
-        for line in wrong:
-            logger.warning("%s", line)
-    return checkpoint
-
-
-def _pin_revision(model: ModelConfig) -> str | None:
-    """Check the model, and replace the revision of one on the hub by its commit, which is returned; None for all else.
-
-    So model, tokenizer and reference are of one commit, and a run that resumes refuses another.
+    The commit takes the place of the revision, so that model, tokenizer and reference are one's, and a run that resumes
+    refuses another.
     """
     name = str(model.model_name_or_path)
-    if tiny_seed(name) is not None:
-        return None
     check_model(name)
-    if Path(name).is_dir():
-        if is_adapter(name):  # so that the commit of its base is known
-            model_window(name)
-        return None
-    _, model.model_revision = pinned(name, model.model_revision)
-    return model.model_revision
+    if is_adapter(name):
+        if not model.use_peft:
+            raise UserError(
+                f"{name}: is a LoRA adapter, which --use_peft true trains on; to train all weights, merge it: "
+                f"python -m sozo.models.weights {name} FOLDER float32"
+            )
+        model_window(name)  # so that the commit of its base is known
+    with training.main_process_first(desc="looking for the model"):
+        path, revision = pinned(name, model.model_revision)
+    if Path(path).is_dir():
+        return path, None
+    model.model_revision = revision
+    return path, revision
 
 
-def _model_path(model: ModelConfig, training: Any) -> str:
-    """Where the model's weights are; `tiny` is built, and a LoRA adapter merged if all weights are to be trained."""
-    name = str(model.model_name_or_path)
-    if tiny_seed(name) is not None:
-        with training.main_process_first(desc="building the embedded model"):
-            return str(ensure_tiny(name))
-    if not is_adapter(name) or model.use_peft:
-        return name
-    merged = Path(training.output_dir).resolve() / _MERGED
-    with training.main_process_first(local=False, desc="merging the LoRA adapter"):
-        if not is_model(merged):
-            merge_adapter(name, merged, model.dtype or "auto")
-    return str(merged)
-
-
-def _tokenizer(path: str, revision: str | None, *, say: bool) -> Any:
-    """The tokenizer of a model; one without a pad token pads with its end-of-sequence token, which is said once."""
-    tokenizer = load_tokenizer(path, revision)
+def _trainer(
+    run: TrainingRun, training: Any, model: ModelConfig, path: str
+) -> tuple[Any, Evaluation | None]:
+    """The method's trainer, and what evaluates while it trains."""
+    first = training.process_index == 0
+    tokenizer = load_tokenizer(path, model.model_revision)
     if tokenizer.eos_token is None:
         raise UserError(
             f"the tokenizer of {path} has no eos_token, so the model could never learn to stop; set one"
         )
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
-        if say:
-            logger.warning(
-                "the tokenizer of %s has no pad token; padding with %r",
-                path,
-                tokenizer.eos_token,
-            )
-    return tokenizer
+    run.fit(tokenizer, training, model_window(path, model.model_revision))
+    evaluation = None
+    if run.evaluate:
+        evaluation = Evaluation(
+            run.evaluate, Path(training.output_dir), run.form, first=first
+        )
+    own = (load_dotted(name, "callback") for name in run.asked.callbacks or ())
+    common = _model_arguments(model, path, training) | {
+        "args": training,
+        "processing_class": tokenizer,
+        # The last one prepares for a checkpoint.
+        "callbacks": [*filter(None, [evaluation]), *own, run.recorder],
+    }
+    trainer = run.build(tokenizer, common)
+    if evaluation:
+        evaluation.trainer = trainer
+    return trainer, evaluation
 
 
 def _model_arguments(model: ModelConfig, path: str, training: Any) -> dict[str, Any]:
     """What TRL's trainers load the model by; of an adapter that is trained on, the model itself."""
-    from trl import get_peft_config, get_quantization_config
-
     training.model_init_kwargs = {
         "revision": model.model_revision,
         "attn_implementation": model.attn_implementation,
@@ -255,33 +200,16 @@ def _model_arguments(model: ModelConfig, path: str, training: Any) -> dict[str, 
     return {"model": adapted}
 
 
-def _start_wandb(run: TrainingRun, training: Any, checkpoint: Path | None) -> None:
-    """Start the W&B run with the training examples, or continue that of the checkpoint."""
-    before = read_state(checkpoint) if checkpoint else None
-    start_wandb(
-        before,
-        name=training.run_name,
-        folder=Path(training.output_dir),
-        config={"sozo": run.settings},
-    )
-    if run.examples and not checkpoint:
-        import wandb
-
-        title, columns, rows = run.examples
-        data = [list(row) for row in rows]
-        wandb.log({title: wandb.Table(columns=list(columns), data=data)})
-
-
 def _prepare(trainer: Any, run: TrainingRun, *, say: bool) -> None:
     """Slow or freeze the embeddings and share prompts, where the settings say so."""
-    if run.embedding_rate != 1:
-        slow_embeddings(trainer, run.embedding_rate)
+    if (rate := run.asked.embedding_rate) != 1:
+        slow_embeddings(trainer, rate)
     if run.share_prompt:
         from sozo.training.shared_prompt import share_prompt
 
-        reference = getattr(trainer, "ref_model", None)
         unwrapped = trainer.accelerator.unwrap_model
-        if share_prompt(unwrapped(trainer.model), say=say) and reference is not None:
+        shared = share_prompt(unwrapped(trainer.model), say=say)
+        if shared and (reference := getattr(trainer, "ref_model", None)):
             share_prompt(unwrapped(reference), say=False)
 
 
@@ -300,16 +228,12 @@ def slow_embeddings(trainer: Any, rate: float) -> None:
     def create_optimizer(*args: Any, **kwargs: Any) -> Any:
         optimizer = create(*args, **kwargs)
         for group in list(optimizer.param_groups):
-            others = [
-                parameter for parameter in group["params"] if parameter is not weight
-            ]
-            if (
-                0 < len(others) < len(group["params"])
-            ):  # asked again, it gives the optimizer that it has
+            others = [each for each in group["params"] if each is not weight]
+            # Asked again, it gives the optimizer that it has.
+            if 0 < len(others) < len(group["params"]):
                 group["params"] = others
-                optimizer.add_param_group(
-                    {**group, "params": [weight], "lr": group["lr"] * rate}
-                )
+                slowed = {"params": [weight], "lr": group["lr"] * rate}
+                optimizer.add_param_group({**group, **slowed})
         return optimizer
 
     trainer.create_optimizer = create_optimizer
@@ -322,19 +246,14 @@ def _fit(
     folder: RunFolder,
     evaluation: Evaluation | None,
 ) -> None:
-    from transformers import PrinterCallback, ProgressCallback
-
-    if evaluation:
-        evaluation.trainer = trainer
-    trainer.remove_callback(PrinterCallback)
-    trainer.remove_callback(ProgressCallback)
+    for shown in (PrinterCallback, ProgressCallback):
+        trainer.remove_callback(shown)
     if sys.stderr.isatty():
         trainer.add_callback(BarOnly())
     if checkpoint:
         go_on(trainer, checkpoint)
         recorder.restore(checkpoint)
-    recorder.needed = saved_bytes(trainer, states=trainer.args.save_strategy != "no")
-    with room(folder.path, recorder.needed):
+    with room(folder.path, 2**20):
         result = trainer.train(
             resume_from_checkpoint=str(checkpoint) if checkpoint else None
         )
@@ -345,10 +264,11 @@ def _fit(
             "put sozo.rewards.make_dat_usable beside the reward where some lists are usable, or ask in another form "
             "(system_prompt)"
         )
-    if recorder.preempted and not (evaluation and evaluation.stopped):
+    stopped = evaluation.stopped if evaluation else None
+    if recorder.preempted and not stopped:
         _end_preempted(trainer, recorder)
     first = trainer.accelerator.is_main_process
-    with room(folder.path, saved_bytes(trainer, states=False)):
+    with room(folder.path, 2**20):
         trainer.save_model()
         trainer.create_model_card()
         if first:
@@ -360,10 +280,7 @@ def _fit(
     recorder.digests.join()
     if first:
         shutil.rmtree(folder.path / _ROWS, ignore_errors=True)
-        stopped = (
-            {"stopped": evaluation.stopped} if evaluation and evaluation.stopped else {}
-        )
-        folder.finish(result.metrics | stopped)
+        folder.finish(result.metrics | ({"stopped": stopped} if stopped else {}))
     trainer.end()
 
 
@@ -375,11 +292,8 @@ def _end_preempted(trainer: Any, recorder: RunRecorder) -> NoReturn:
     recorder.digests.join(_GRACE)  # without them sizes must do
     wait()  # a launcher ends all processes once one has ended
     trainer.end()
-    command = "the same command" + " without resume_from_checkpoint" * bool(
-        trainer.args.resume_from_checkpoint
-    )
     end_preempted(
-        f"checkpoint-{trainer.state.global_step} is written; {command} goes on"
+        f"checkpoint-{trainer.state.global_step} is written; the same command without resume_from_checkpoint goes on"
     )
 
 
@@ -388,15 +302,11 @@ def stored_dataset(rows: Sequence[dict[str, Any]], training: Any) -> Any:
 
     So all processes share them, and a run that resumes after a kill finds them.
     """
-    import pyarrow as pa
     from datasets import Dataset
 
-    path = Path(training.output_dir) / _ROWS / "rows.arrow"
+    path = Path(training.output_dir) / _ROWS
     with training.main_process_first(desc="writing the dataset"):
-        if not path.is_file():
-            table = pa.Table.from_pylist(list(rows))
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, table.schema) as stream:
-                stream.write_table(table)
-            write_whole(path, sink.getvalue().to_pybytes())
-    return Dataset.from_file(str(path))
+        if not (path / "state.json").is_file():
+            with whole_folder(path) as partial:
+                Dataset.from_list(list(rows)).save_to_disk(partial)
+    return Dataset.load_from_disk(path)

@@ -5,7 +5,7 @@ SFT's loss is on the answer only. DPO's second stage is the same with another mo
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +30,6 @@ from sozo.training.selection import (
     training_rows,
 )
 from sozo.training.tracking import RunRecorder
-
-_SHOWN = 8  # examples in W&B's table
 
 
 @dataclass
@@ -111,9 +109,6 @@ class SftRun(_TableRun):
         self._top = select_top(asked.answers or (), asked.top_k, beside, step)
         if training.process_index == 0:
             tqdm.write(f"SFT on {self._top.summary()}")
-        rows = zip(self._top.texts, self._top.scores.tolist(), strict=True)
-        logged = list(islice(rows, _SHOWN))
-        self.examples = ("data/answers", ("text", "score"), logged)
         chosen = len(self._top.ids) < self._top.of
         super().__init__(
             asked,
@@ -158,12 +153,6 @@ class DpoRun(_TableRun):
         if training.process_index == 0:
             for name, selected in named.items():
                 tqdm.write(f"DPO, {name}: {selected.summary()}")
-        columns = []
-        for selected in self._pairs:
-            columns += [selected.texts, selected.scores.tolist()]
-        logged = list(islice(zip(*columns, strict=True), _SHOWN))
-        heads = ("chosen", "chosen score", "rejected", "rejected score")
-        self.examples = ("data/pairs", heads, logged)
         facts = {name: selected.facts() for name, selected in named.items()}
         super().__init__(
             asked,
@@ -180,14 +169,9 @@ class DpoRun(_TableRun):
         return reference_trainer(self.share_prompt)(train_dataset=rows, **common)
 
 
-def train_sft(script: SftArguments, training: SftSettings, model: ModelConfig) -> Path:
-    """Imitate the `top_k` best answers of a table; return the folder of the trained model (see `run.train`)."""
-    return train(SftRun, script, training, model)
-
-
-def train_dpo(script: DpoArguments, training: DpoSettings, model: ModelConfig) -> Path:
-    """Prefer the best `num_pairs` answers to the worst; return the folder of the trained model (see `run.train`)."""
-    return train(DpoRun, script, training, model)
+# They train, and return the folder of the trained model.
+train_sft = partial(train, SftRun)
+train_dpo = partial(train, DpoRun)
 
 
 def _sources(answers: Sequence[str], by: str, *, chosen: bool) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from sozo.data.run_folder import RunFolder
 from sozo.data.settings import deciding, read_yaml
 from sozo.studies.study.config import SAMPLING
 from sozo.studies.study.steps import Step
-from sozo.training.run_settings import FREE
+from sozo.training.arguments import FREE
 
 _FREE = FREE.union(
     *(

@@ -31,7 +31,6 @@ from sozo.studies.study.plan import (
     machine_faults,
     plan_lines,
     study_disk,
-    study_time,
     training_of,
 )
 from sozo.studies.study.process import launched, run_logged, tail
@@ -136,7 +135,7 @@ def _goes_on(step: Step, folder: Path) -> str:
 
 
 def plan(study: Study, steps: Sequence[Step], launch: list[str]) -> Iterator[str]:
-    """Lines of a shell script: each step's command with what it needs, then the whole study's hours and disk."""
+    """Lines of a shell script: each step's command with what it needs, then the disk of the whole study."""
     records = Records(Path(study.output_dir))
     for number, step in enumerate(steps, 1):
         yield f"# {number} of {len(steps)}: {step.name} ({records.state(step)})"
@@ -145,11 +144,11 @@ def plan(study: Study, steps: Sequence[Step], launch: list[str]) -> Iterator[str
     trained = [
         step.flags["run_name"]
         for step in steps
-        if step.trains and "wandb" in str(training_of(step).config["report_to"])
+        if step.trains and "wandb" in str(training_of(step).told.report_to)
     ]
     project = os.environ.get("WANDB_PROJECT", "sozo")
     free = free_gib(Path(study.output_dir))
-    yield f"# {len(steps)} steps; {study_time(study, steps)}"
+    yield f"# {len(steps)} steps"
     if (most := study_disk(study, steps)) is None:
         yield f"# disk: not known, {free:.3g} GiB free"
     else:

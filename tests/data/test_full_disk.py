@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 
 import warm
-from fakes import AXES, list_text
+from fakes import AXES, list_text, merge
 from grpo_runs import environment, recipe, run
 from judgements import OK, RUBRICS
 from scripted_grpo import scripted
@@ -24,7 +24,6 @@ from sentences import refused
 from sozo.data.record import check_room, room, write_json, write_whole
 from sozo.data.run_folder import lock
 from sozo.data.wandb_run import last_checkpoint
-from sozo.models.weights import merge_adapter
 from sozo.scoring.embeddings.word_vectors import WordVectors
 from sozo.scoring.judges.ledger import Ledger, read_judgements
 from sozo.training.grpo_trainer import MixTrainer
@@ -166,7 +165,7 @@ def test_a_merged_adapter(disk, mini, tmp_path, capfd):
     adapter.save_pretrained(tmp_path / "adapter")
     folder = disk(64 * 1024)
     with refused("processes: a merge that failed"):
-        merge_adapter(str(tmp_path / "adapter"), folder / "merged", "float32")
+        merge(tmp_path / "adapter", folder / "merged", "float32")
     assert re.search(f"{folder}/merged: {FULL}", capfd.readouterr().err)
 
 

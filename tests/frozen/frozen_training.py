@@ -30,7 +30,7 @@ from sozo.training.arguments import DpoArguments, GrpoArguments, SftArguments
 from sozo.training.config import parse
 from sozo.training.estimates import Architecture
 from sozo.training.grpo import GrpoSettings, train_grpo
-from sozo.training.plan import Hardware, Lengths, make_plan, plan_lines
+from sozo.training.plan import Hardware, make_plan, plan_lines
 from sozo.training.selection import RULES, select_pairs, select_top
 from sozo.training.sft_dpo import DpoSettings, SftSettings, train_dpo, train_sft
 
@@ -91,11 +91,10 @@ def plans(folder: Path) -> Mapping[str, Any]:
         words = ["--config", str(ROOT / "recipes" / f"{name}.yaml")]
         words += [] if method == "grpo" else ["--answers", "x"]
         plan = make_plan(method, words, hardware)
-        lines = plan_lines(plan, LARGE, Lengths(200, 60, 300))
+        lines = plan_lines(plan, LARGE)
         values[f"{name} {hardware.name}"] = [
             asdict(hardware),
             plan.steps,
-            plan.total,
             *lines,
         ]
     return values

@@ -80,7 +80,8 @@ def best_sampling(
     258264
     """
     weights = model.parameters - model.vocabulary * model.hidden_size
-    cached = model.kv_cache_bytes(prompt + rows * answer // 2, element)
+    keys = 2 * model.layers * model.widths[2] * element  # and values, of a token
+    cached = keys * (prompt + rows * answer // 2)
     step = max(
         (element * weights + cached) / roofline.bytes,
         2 * weights * rows / roofline.operations,

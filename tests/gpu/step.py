@@ -1,4 +1,4 @@
-"""Two steps of SFT, DPO or GRPO, as the recipes take them: what they logged, and the memory beside the estimate."""
+"""Two steps of SFT, DPO or GRPO, as the recipes take them: what they logged, and the memory beside that of the states."""
 
 import json
 import logging
@@ -10,9 +10,8 @@ from typing import Any
 import yaml
 
 from gpu.shapes import Shape, write_table
-from sozo.data.prompts import prompt
 from sozo.data.record import write_json
-from sozo.training.estimates import GIB, training_memory
+from sozo.training.estimates import GIB, states
 from sozo.training.methods import recipe
 
 _STEPS = 2  # the second shows what the first has changed
@@ -21,7 +20,7 @@ _STEPS = 2  # the second shows what the first has changed
 def check_step(
     method: str, shape: Shape, model: Path, dtype: str, device: str, work: Path
 ) -> dict[str, Any]:
-    """Losses and gradient norms of the steps, peak memory and its estimate in GiB, and whether prompts were shared."""
+    """Losses and gradient norms of the steps, peak memory and that of the states in GiB, and whether prompts were shared."""
     import torch
 
     from sozo.training.config import parse
@@ -124,18 +123,12 @@ def settings_of_step(
 
 
 def _estimate(method: str, shape: Shape, dtype: str) -> dict[str, float]:
-    tokens = len(prompt("dat")) + shape.rows * shape.answer * (
-        2 if method == "dpo" else 1
-    )
-    options: dict[str, Any] = {
-        "bf16": dtype == "bfloat16",
-        "checkpointing": shape.checkpointing,
-    }
-    options |= {
-        "lora_rank": 16 if shape.adapter else None,
-        "reference_model": method == "grpo",
-    }
-    return training_memory(shape.architecture, tokens=tokens, **options)
+    return states(
+        shape.architecture,
+        bf16=dtype == "bfloat16",
+        lora_rank=16 if shape.adapter else None,
+        reference=method == "grpo",
+    ).memory
 
 
 def _same_completions(file: Path) -> None:

@@ -216,8 +216,8 @@ def _steps(results: Results) -> Iterator[str]:
 
 
 def _memory(results: Results) -> Iterator[str]:
-    yield "Peak memory of the steps beside the estimate (which leaves CUDA and the allocator out; on a CPU, libraries)"
-    yield "method | shape | dtype | measured, GiB | reserved | estimate | of which"
+    yield "Peak memory of the steps beside the states' (activations, CUDA and the allocator come on top; on a CPU, libraries)"
+    yield "method | shape | dtype | measured, GiB | reserved | states | of which"
     for unit, result in results.items():
         if unit.part not in ("sft", "dpo", "grpo"):
             continue

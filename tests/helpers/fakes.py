@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from sozo.data.schema import iter_tables, utf8_safe, write_columns
+from sozo.models import processes
 from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.final_text import completion_text
 from sozo.scoring.nouns import NounVerdict
@@ -140,3 +141,9 @@ def read_answer_table(path):
         for row in table.to_pylist():
             words = row.pop("words")
             yield Answer(words=None if words is None else tuple(words), **row)
+
+
+def merge(adapter, folder, dtype):
+    """Merge a LoRA adapter as the command of `sozo.models.weights` does."""
+    words = str(adapter), str(folder), dtype
+    processes.run_module("sozo.models.weights", *words, failure="not merged")

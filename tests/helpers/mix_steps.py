@@ -16,6 +16,7 @@ from transformers import MixtralConfig, MixtralForCausalLM
 from trl import GRPOTrainer
 
 from scripted_grpo import tiny_llama
+from sozo.data.processes import world_size
 from sozo.models.tiny import build_tokenizer
 from sozo.training.grpo import GrpoSettings
 from sozo.training.grpo_trainer import MixTrainer
@@ -107,6 +108,11 @@ def trained(kind, folder, model=tiny_llama, **settings):
         "gradient_checkpointing": False,
         "logging_steps": 1,
     }
+    told = fixed | settings
+    at_once = told.get("per_device_train_batch_size", 8) * world_size()
+    told.setdefault(
+        "gradient_accumulation_steps", (told["completions_per_step"] or 0) // at_once
+    )
     start = folder / f"model-{process}"
     if (
         not start.is_dir()
@@ -114,7 +120,7 @@ def trained(kind, folder, model=tiny_llama, **settings):
         model(len(tokenizer)).save_pretrained(start)
     trainer = kind(
         model=str(start),
-        args=GrpoSettings(**fixed | settings),
+        args=GrpoSettings(**told),
         reward_funcs=lambda completion_ids, **_: [
             float(sum(ids) % 7) for ids in completion_ids
         ],

@@ -15,6 +15,7 @@ from peft import LoraConfig, get_peft_model
 from safetensors.torch import load_file, save_file
 from transformers import LlamaForCausalLM
 
+from fakes import merge
 from model_folders import LLM, NOUNS
 from sentences import refused
 from sozo.data.prompts import prompt
@@ -29,7 +30,6 @@ from sozo.models.weights import (
     load_adapter,
     load_model,
     load_tokenizer,
-    merge_adapter,
     rounding_error,
 )
 from sozo.tasks.dat.task import Dat
@@ -282,7 +282,7 @@ def test_in_half_precision_an_adapter_stays_beside_the_weights_that_would_round_
     )
     assert len(generator.answer([DAT] * 2, 0, 0)) == 2
 
-    merge_adapter(str(tmp_path), tmp_path / "merged", "bfloat16")
+    merge(tmp_path, tmp_path / "merged", "bfloat16")
     assert not any(
         "lora" in name for name in load_file(tmp_path / "merged" / "model.safetensors")
     )

@@ -15,7 +15,7 @@ from sozo.data.prompts import prompt
 from sozo.models.model_support import encode_text
 from sozo.studies.study.config import load_study
 from sozo.studies.study.needs import missing
-from sozo.studies.study.plan import plan_lines, study_disk, study_time
+from sozo.studies.study.plan import plan_lines, study_disk
 from sozo.studies.study.run import plan
 from sozo.studies.study.steps import study_steps
 from sozo.training.estimates import TINY, architecture_of
@@ -106,11 +106,10 @@ def test_a_model_that_is_not_here_is_missing_and_its_steps_are_told(monkeypatch)
     own = load_study(ANY / "wide.yaml", "o", model="org/absent")
     steps = study_steps(own)
     assert (own.shape, study_disk(own, steps)) == (None, None)
-    assert study_time(own, steps).startswith("no estimate of time without the model's")
     text = "\n".join(plan(own, steps, ["accelerate", "launch"]))
     assert text.count("optimizer steps;") == 9
     assert "2,080 examples / 8 a step = 260 optimizer steps" in text
-    assert text.count("memory, disk and hours are not known: ") == 34
+    assert text.count("memory and disk are not known: ") == 34
     assert "2,500 nouns at most: those that the model's tokenizer writes with" in text
     (line,) = missing(own, steps)
     assert says("study: model that is not here", line)

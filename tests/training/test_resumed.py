@@ -14,8 +14,8 @@ from sentences import refused, says
 from sozo.data.run_folder import RunFolder
 from sozo.training.arguments import DpoArguments, GrpoArguments, SftArguments
 from sozo.training.config import parse
+from sozo.training.decided import sharding, split
 from sozo.training.grpo import GrpoSettings
-from sozo.training.run_settings import resolved_settings, sharding, split
 from sozo.training.sft_dpo import DpoSettings, SftSettings
 
 # Saved at 3 and 6, so that a log of five steps began before the checkpoint and two steps are behind the last log.
@@ -174,8 +174,7 @@ def parts_of(method, **changes):
     words = flags(short | {"model_name_or_path": "tiny"} | changes)
     yaml = str(ROOT / "recipes" / "tiny" / f"{method}.yaml")
     settings = parse(*KINDS[method], ["--config", yaml, *words])
-    resolved = resolved_settings(*settings, {"rewards": []})
-    return split(resolved, *settings[:2], [{}])
+    return split(*settings, {"rewards": []}, [{}])
 
 
 @pytest.mark.parametrize("method", OWN)

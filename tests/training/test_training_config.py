@@ -8,23 +8,18 @@ from contextlib import nullcontext
 
 import pytest
 
-from grpo_runs import ROOT, eight_processes
+from grpo_runs import ROOT, eight_processes, flags
 from sentences import refused
 from sozo.data.prompts import prompt as ask
 from sozo.data.prompts.form import PLAIN
 from sozo.models.model_support import encode_text
 from sozo.models.tiny import build_tokenizer
 from sozo.training.arguments import GrpoArguments, SftArguments
-from sozo.training.batches import (
-    accumulation_steps,
-    check_groups,
-    check_prompts,
-    check_saves,
-)
 from sozo.training.config import parse
 from sozo.training.entries import entries_of, read_entries
 from sozo.training.grpo import GrpoSettings, checked_entries, fit_prompts
 from sozo.training.mix import reward_functions
+from sozo.training.plan import Hardware, make_plan
 from sozo.training.sft_dpo import SftSettings, cut_examples
 
 TINY = ["--config", str(ROOT / "recipes" / "tiny" / "grpo.yaml")]
@@ -42,77 +37,47 @@ def written(folder, text):
     return ["--config", str(file)]
 
 
-# Batch arithmetic
-
-
-@pytest.mark.parametrize(
-    ("completions", "per_device", "processes"), [(250, 8, 4), (64, 64, 8), (0, 8, 1)]
-)
-def test_completions_that_are_no_multiple(completions, per_device, processes):
-    with refused(f"batches: {completions} completions on {processes} process(es)"):
-        accumulation_steps("completions_per_step", completions, per_device, processes)
-
-
-def test_broken_groups_are_refused():
-    check_groups(3, 2, 4, 8)
-    with refused("batches: broken groups"):
-        check_groups(4, 3, 5, 8)  # 4 x 3 x 5 = 60
-    with refused("batches: a step of one completion"):
-        check_groups(1, 1, 1, 8)  # no step may be dropped
-    with refused("batches: groups of one"):
-        check_groups(4, 1, 1, 1)
-
-
-def test_an_epoch_fills_its_batches():
-    check_prompts(4096, 8, 256)
-    check_prompts(32, 8, 256)
-    # 100 x 8 = 800 = 3.125 batches of 256, each of 32 prompts.
-    with refused("batches: an epoch of 800 completions"):
-        check_prompts(100, 8, 256)
-    with refused("batches: an epoch of 40 completions"):
-        check_prompts(5, 8, 256)
-
-
-@pytest.mark.parametrize(
-    ("lasts", "iterations", "steps", "save_steps", "unit"),
-    [
-        # A generation of 4 micro-batches is one step of 4; of 2 it is half a step.
-        (4, 1, 4, 3, None),
-        (2, 1, 4, 3, None),
-        # 4 micro-batches twice over are 2 steps of 4; 6 micro-batches and steps of 4 meet every third step.
-        (4, 2, 4, 6, None),
-        (4, 2, 4, 5, 2),
-        (6, 1, 4, 1, 3),
-        # A share of all steps may fall anywhere.
-        (4, 2, 4, 0.1, 2),
-    ],
-)
-def test_a_checkpoint_stands_where_a_generation_ends(
-    lasts, iterations, steps, save_steps, unit
-):
-    training = Namespace(
-        save_strategy="steps",
-        save_steps=save_steps,
-        steps_per_generation=lasts,
-        num_iterations=iterations,
-        gradient_accumulation_steps=steps,
-    )
-    if unit is None:
-        check_saves(training)
-        return
-    with refused(f"batches: save_steps {save_steps:g}, generations of {unit} steps"):
-        check_saves(training)
-    training.save_strategy = "no"
-    check_saves(training)
-
-
-# parse
-
-
 def parse_grpo(argv):
     script, training, model = parse(GrpoArguments, GrpoSettings, argv)
     checked_entries(script, training)
     return script, training, model
+
+
+# Batch arithmetic
+
+STEPS = {"completions_per_step": 64, "num_generations": 16}
+
+
+@pytest.mark.parametrize(
+    ("changes", "processes"),
+    [
+        ({"completions_per_step": 250}, 1),
+        ({"completions_per_step": 0}, 1),
+        ({"per_device_train_batch_size": 64}, 8),
+        ({"num_generations": 1}, 1),  # a group to compare within
+        ({"num_generations": 7}, 1),
+        ({"num_prompts": 5}, 1),  # an epoch of 80 completions
+        ({"num_prompts": 100, "num_generations": 8}, 1),  # of 12.5 steps
+        # 2 micro-batches twice over are 2 steps; 3 micro-batches and steps of 2 meet every third step.
+        ({"num_iterations": 2, "save_steps": 5}, 1),
+        ({"steps_per_generation": 3, "save_steps": 4, "num_prompts": 2040}, 1),
+        ({"num_iterations": 2, "save_steps": 0.1}, 1),  # which may fall anywhere
+    ],
+)
+def test_a_batch_that_cannot_be(changes, processes):
+    words = [*TINY, *flags(STEPS | {"save_steps": 6} | changes)]
+    with refused(f"batches: {changes} on {processes}"):
+        make_plan("grpo", words, Hardware(processes))
+
+
+def test_checkpoints_stand_where_a_generation_ends():
+    words = [*TINY, *flags({"num_iterations": 2, "save_steps": 5})]
+    assert parse_grpo([*words, "--save_strategy", "no"])
+    assert parse_grpo([*words, "--save_steps", "6"])
+    assert parse_grpo([*TINY, "--save_steps", "0.3"])
+
+
+# parse
 
 
 def test_flags_go_over_the_file(tmp_path):
@@ -137,17 +102,6 @@ def test_flags_go_over_the_file(tmp_path):
     assert parse_grpo([f"--config={file[1]}"])[1].seed == 3
 
 
-def test_given_accumulation_steps_are_never_overwritten(tmp_path):
-    file = written(
-        tmp_path,
-        "completions_per_step: 256\nper_device_train_batch_size: 4\nnum_generations: 8",
-    )
-    with refused("batches: accumulation steps of its own"):
-        parse_grpo([*file, "--gradient_accumulation_steps", "8"])
-    _, training, _ = parse_grpo([*file, "--gradient_accumulation_steps", "64"])
-    assert training.gradient_accumulation_steps == 64
-
-
 def test_completions_per_step_fits_one_process_and_eight(tmp_path):
     file = written(
         tmp_path,
@@ -161,8 +115,6 @@ def test_completions_per_step_fits_one_process_and_eight(tmp_path):
             8,
             256,
         )
-        with refused("batches: 100 completions on 8 processes"):
-            parse_grpo([*file, "--completions_per_step", "100"])
 
 
 @pytest.mark.parametrize(
@@ -179,8 +131,6 @@ def test_completions_per_step_fits_one_process_and_eight(tmp_path):
             "an epoch is not full",
             "num_prompts: 100\nper_device_train_batch_size: 64",
         ),
-        ("a save cuts a generation", "num_iterations: 2\nsave_steps: 3"),
-        ("no steps of a generation", "steps_per_generation: 0"),
         (
             "a reward's arguments are no mapping",
             "tasks: [{task: dat, reward_funcs: [a.b], reward_args: {a.b: 1}}]",
@@ -189,9 +139,8 @@ def test_completions_per_step_fits_one_process_and_eight(tmp_path):
         ("TRL's reward_funcs", "reward_funcs: [a.b]"),
         (
             "TRL's data set",
-            "dataset_name: trl-lib/tldr\ndataset_train_split: train",
+            "dataset_name: trl-lib/tldr",
         ),
-        ("TRL's test data", "dataset_test_split: test"),
         (
             "arguments of another reward",
             "tasks: [{task: dat, reward_args: {a.b: {}}}]",
@@ -238,8 +187,9 @@ def test_a_file_without_settings(text, tmp_path):
         "--model tiny",
         "--learning_rate",
         "--report_to wanbd",
-        "--num_generations 7 --completions_per_step 64",
         "--save_total_limit 1",
+        "--gradient_accumulation_steps 2",
+        "--hub_token hf_x",
         "--sync_ref_model true --beta 0",
         "--push_to_hub true",
         "--seed many",
@@ -247,10 +197,8 @@ def test_a_file_without_settings(text, tmp_path):
         "--output_dir=",
         "--lora_r 16",
         "--sampler trl --use_vllm true",
-        "--sampler vllm --vllm_mode server",
         "--top_k 50",
         "--top_p 0.9 --min_p 0.1",
-        "--repetition_penalty 1.2",
         '--generation_kwargs {"num_beams":2}',
         "--sampler vllm --top_k 50 --top_p 0.9 --min_p 0.1 --repetition_penalty 1.1",
         "--config=nosuch.yaml",
@@ -326,8 +274,6 @@ def test_examples_per_step_fits_one_process_and_eight():
     assert parse_sft(*words)[1].gradient_accumulation_steps == 64
     with eight_processes():
         assert parse_sft(*words)[1].gradient_accumulation_steps == 8
-        with refused("batches: 100 examples on 8 processes"):
-            parse_sft(*words, "--examples_per_step", "100")
         with refused("batches: 9 examples on 8 processes"):  # 4 x 8 x 1
             parse_sft("--per_device_train_batch_size", "4", "--top_k", "9")
 
@@ -530,7 +476,7 @@ def test_a_hub_models_revision_is_recorded_as_the_commit_that_was_loaded(
     import transformers
     from trl import ModelConfig
 
-    from sozo.training.run import _pin_revision as pin_revision
+    from sozo.training.run import _pinned as pinned
 
     asked = []
 
@@ -539,15 +485,14 @@ def test_a_hub_models_revision_is_recorded_as_the_commit_that_was_loaded(
         return type("Config", (), {"_commit_hash": "0a1b2c"})
 
     monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", config)
+    alone = Namespace(main_process_first=lambda **_: nullcontext())
     model = ModelConfig(model_name_or_path="org/model", model_revision=None)
-    assert pin_revision(model) == model.model_revision == "0a1b2c"
+    assert pinned(model, alone)[1] == model.model_revision == "0a1b2c"
     assert asked == [("org/model", None)]
     (tmp_path / "config.json").write_text("{}")
-    for local in (str(tmp_path), "tiny"):
-        model = ModelConfig(model_name_or_path=local)
-        assert pin_revision(model) is None
-        assert model.model_revision == "main"
-    assert len(asked) == 1
+    model = ModelConfig(model_name_or_path=str(tmp_path))
+    assert pinned(model, alone) == (str(tmp_path), None)
+    assert (model.model_revision, len(asked)) == ("main", 1)
 
 
 def test_vllm_draws_from_the_whole_distribution_with_room_for_what_is_asked():
@@ -612,9 +557,8 @@ def test_examples_are_cut_at_the_models_window():
         ("--use_cpu false --sampler trl", None),
         (
             '--use_cpu false --sampler trl --evaluate {"every":1,"tasks":["dat"]}',
-            "evaluate",
+            "shared_prefix",
         ),
-        ("--use_cpu false --sampler trl --evaluate null", None),
     ],
 )
 def test_what_does_not_go_with_fsdp_is_refused_at_once(words, row, monkeypatch):

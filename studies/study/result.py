@@ -22,7 +22,7 @@ from sozo.studies.study.beside_paper import by_repeated_words, figures
 from sozo.studies.study.claims import MEASURES, ClaimVerdict, Difference, Values, judge
 from sozo.studies.study.config import Study
 from sozo.studies.study.control_tasks import Controls, control_rows, to_json
-from sozo.studies.study.steps import control_runs, study_rows
+from sozo.studies.study.steps import StudyList
 from sozo.studies.study.table11 import Table11, Table11Row, table11, with_gains
 from sozo.tasks.dat.instruments import DIVERSITY
 from sozo.tasks.dat.view import instruments_of
@@ -237,16 +237,16 @@ def tables_result(
 
 def study_result(study: Study) -> StudyResult:
     """Read the rows of a finished study."""
-    rows = study_rows(study)
+    made = StudyList(study)
     with_arms = study.arms is not None or len(study.seeds) > 1
     model = study.model.replace("{seed}", "SEED")
     return tables_result(
         f"The study {study.name}: {model}" if with_arms else f"Table 11: {model}",
-        rows,
+        made.rows,
         paper_model=study.paper_model,
         second_encoder=study.second_encoder,
         bases=study.bases(),
-        controls=control_runs(study),
+        controls=made.controls,
         study=study if with_arms else None,
         nouns=study.nouns,
     )

@@ -172,7 +172,7 @@ def causes(
         yield f"repeated_words: {agree[0]} (counted already)"
     if scale:
         pair = f"'{encoder}[query: ]' '{encoder}[]'"
-        yield f"the encoder's prompt or revision (minutes): sozo encoders {pair} --output runs/prompts"
+        yield f"the encoder's prompt or revision (minutes): python benchmarks/encoders.py {pair} --output runs/prompts"
     if _WORDS in of_random:
         yield "the list of nouns (minutes): random_nouns"
     if _USABLE in of_base and not told:

@@ -86,11 +86,6 @@ class Study:
     keep_checkpoints: StrictBool = False  # of finished steps, too
 
     @property
-    def language(self) -> str:
-        """In which its rows ask for words."""
-        return str(self.sampling.get("language", "ja"))
-
-    @property
     def name(self) -> str:
         """That of the YAML's folder."""
         return self.file.resolve().parent.name
@@ -183,10 +178,6 @@ def load_study(
 
 def _check(study: Study) -> None:
     """What no single key shows, and no step's own command."""
-    if study.language not in LANGUAGES:
-        raise UserError(
-            f"sampling: language must be {' or '.join(LANGUAGES)}, not {study.language}"
-        )
     check_claims(study.claims, study.exploratory, {arm.name: arm for arm in study.rows})
     if study.control_tasks and not study.bases():
         raise UserError(
@@ -200,7 +191,9 @@ def _check(study: Study) -> None:
                 f"training: {arm.train} is missing, by which the arm {arm.name} is trained; give it"
             )
     if study.second_encoder:
-        default = {"embedding_model": LANGUAGES[study.language].encoder}
+        default = {
+            "embedding_model": LANGUAGES[study.sampling.get("language", "ja")].encoder
+        }
         settings = [default | study.sampling, *(arm.flags for arm in study.rows)]
         settings += [read_yaml(study.path(name)) for name in files]
         keys = ("embedding_model", "frontier_encoder")

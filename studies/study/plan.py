@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -14,7 +13,6 @@ from sozo.models.needs import not_here, values_of
 from sozo.models.settings import OF_NOUNS
 from sozo.studies.study.config import Study
 from sozo.studies.study.steps import Step
-from sozo.training.hub import HUB
 
 _PACKAGES = {"torch", "transformers", "trl", "accelerate", "datasets"}
 _PACKAGES |= {"jinja2", "matplotlib", "pandas"}  # the page's
@@ -71,7 +69,3 @@ def missing(study: Study, steps: Sequence[Step]) -> Iterator[str]:
         packages.add("vllm")
     models = {study.model_at(seed) for seed in study.seeds}
     yield from not_here(settings, models - set(OF_NOUNS), packages)
-    drawn = {study.step_folder(step.name) for step in steps}
-    for source in sorted({name for step in steps for name in step.beside} - drawn):
-        if not Path(source).exists() and not source.startswith(HUB):
-            yield f"{source}: is not there, which is to stand beside an arm's answers; draw or write it first"

@@ -8,7 +8,6 @@ from sozo.data.checkpoints import checkpoints
 from sozo.studies.study.steps import Step
 
 _MOST = {"num_answers": 1024, "top_k": 512, "num_pairs": 512}
-_BESIDE = 16  # of each folder: room for those within 512
 # Two updates, and a checkpoint behind each, of which the first is read again.
 _TRAINING = {
     "max_steps": 2,
@@ -30,9 +29,6 @@ def rehearsed(step: Step) -> Step:
         fewer["batch_size"] = _MOST["num_answers"] // step.processes
     if step.trains:
         fewer |= _TRAINING | {"run_name": f"rehearsal-{step.flags['run_name']}"}
-        if step.beside:
-            few = {folder: min(count, _BESIDE) for folder, count in step.beside.items()}
-            fewer["beside"] = few
     return replace(step, flags=step.flags | fewer)
 
 

@@ -98,7 +98,7 @@ def _run(step: Step, launch: list[str], position: str, rehearse: bool) -> None:
     started = time.monotonic()
 
     def took() -> str:
-        return time.strftime("%H:%M:%S", time.gmtime(time.monotonic() - started))
+        return f"{time.monotonic() - started:.0f}s"
 
     def tell() -> None:
         terminal.print(f"{position} {took()}, {tail(log, 1)[:200]}")

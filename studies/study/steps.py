@@ -99,7 +99,9 @@ class StudyList:
                 "model": study.model_at(study.seeds[0]),
                 "first": study.random_nouns,
             }
-            self._add(NOUNS, ("nouns",), flags | {"language": study.language})
+            self._add(
+                NOUNS, ("nouns",), flags | {"language": study.sampling.get("language")}
+            )
         for arm, seed in study.points:
             row = study.at(arm.name, seed)
             count, number = study.num_answers, seed

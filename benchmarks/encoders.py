@@ -5,14 +5,13 @@
 Names are as in --embedding-model. Tables in Markdown for people (encoders.md), JSON for programs (metrics.json).
 """
 
+import argparse
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
-import typer
 
 from sozo.data.errors import one_line_errors
 from sozo.data.jumandic import categories, domains
@@ -194,19 +193,24 @@ that has these numbers is set up as the paper's.
 """
 
 
-def encoders(
-    output: Annotated[Path, typer.Option(help="Folder of this comparison.")],
-    names: Annotated[list[str], typer.Argument(metavar="ENCODER")],
-    nouns: Annotated[
-        str | None,
-        typer.Option(help="`tiny`, or a file with one noun per line; else JumanDIC's."),
-    ] = None,
-    num_lists: Annotated[int, typer.Option(min=100)] = NUM_LISTS,
-    seed: Annotated[int, typer.Option(min=0, help="Of lists and pairs.")] = 0,
-) -> None:
+def main() -> None:
     """Measure encoders and write `encoders.md` and `metrics.json`, numbers unrounded."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="+", metavar="ENCODER")
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument(
+        "--nouns", help="tiny, or a file with one noun per line (default: JumanDIC's)"
+    )
+    parser.add_argument("--num_lists", type=int, default=NUM_LISTS)
+    parser.add_argument("--seed", type=int, default=0, help="of lists and pairs")
+    args = parser.parse_args()
+    names, output = args.names, args.output
     made = [make_encoder(name) for name in dict.fromkeys(names)]
-    measured, counts = measure_encoders(made, read_nouns(nouns), None, num_lists, seed)
+    measured, counts = measure_encoders(
+        made, read_nouns(args.nouns), None, args.num_lists, args.seed
+    )
     parts = ["# Encoders", _ABOUT.format(**counts)]
     parts.append(markdown(tabulate("Encoders", [_row(one) for one in measured])))
     if any(PAPER in name for name in names):
@@ -216,7 +220,10 @@ def encoders(
     page = "\n\n".join([*parts, markdown(tabulate("r", rows))]) + "\n"
     output.mkdir(parents=True, exist_ok=True)
     (output / "encoders.md").write_text(page, "utf-8")
-    numbers = counts | {"seed": seed, "encoders": [asdict(one) for one in measured]}
+    numbers = counts | {
+        "seed": args.seed,
+        "encoders": [asdict(one) for one in measured],
+    }
     write_json(output / "metrics.json", numbers)
     print(page)
 
@@ -243,4 +250,4 @@ def _correlations(encoder: Measured) -> dict[str, Content]:
 
 if __name__ == "__main__":
     with one_line_errors("encoders"):
-        typer.run(encoders)
+        main()

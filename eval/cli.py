@@ -130,6 +130,12 @@ def run(
             help="Of a training output its checkpoints too, equal ones once, and first the model that it began with.",
         ),
     ] = False,
+    flat: Annotated[
+        bool,
+        typer.Option(
+            "--flat", help="OUTPUT itself is the folder: of one model and one task."
+        ),
+    ] = False,
     sampling: list[str] | None = None,
     judge_model: Judges = None,
     **settings: Any,
@@ -140,6 +146,11 @@ def run(
         name for name, kind in task_types().items() if not kind.only_if_named
     ]
     folders = {name: name for name in names}
+    if flat:
+        if len(targets) * len(names) > 1:
+            raise UserError("--flat is for one model and one task; leave it out")
+        targets = [replace(targets[0], folder="")]
+        folders = dict.fromkeys(names, "")
     given = generator, options, results, settings
     _run(output, targets, folders, *given, studies, judge_model)
 

@@ -1,6 +1,7 @@
 """A study's control tasks: shares, and differences from the base, of stand-ins for trained rows."""
 
 import random
+import shlex
 from dataclasses import replace
 
 import pytest
@@ -10,8 +11,7 @@ from sipen_runs import run_of, truthful
 from sozo.studies.study.config import load_study
 from sozo.studies.study.control_tasks import control_rows
 from sozo.studies.study.page import StudyResult, to_markdown
-from sozo.studies.study.plan import plan_lines
-from sozo.studies.study.steps import control_runs, study_steps
+from sozo.studies.study.steps import StudyList, study_steps
 from sozo.studies.study.table11 import table11
 from sozo.suite.sipen.items import (
     ANSWERS,
@@ -130,23 +130,18 @@ def test_a_study_asks_the_base_and_every_trained_row(tmp_path):
     steps = {step.name: step for step in study_steps(study)}
     controls = {"base-sipen", "sft-sipen", "dpo1-sipen", "dpo2-sipen", "grpo-sipen"}
     assert controls < set(steps)
-    assert ("GRPO", "grpo-sipen") in {
-        (row, folder.name) for row, folder in control_runs(study)
-    }
-    assert {folder.name for _, folder in control_runs(study)} == controls
+    runs = StudyList(study).controls
+    assert ("GRPO", "grpo-sipen") in {(row, folder.name) for row, folder in runs}
+    assert {folder.name for _, folder in runs} == controls
     grpo = steps["grpo-sipen"]
-    assert (grpo.script, grpo.flags["task"], grpo.inputs, grpo.flags["model"]) == (
-        "sample",
-        "sipen",
-        ("grpo",),
-        "runs/s/grpo",
-    )
-    assert (grpo.flags["source"], grpo.flags["backend"]) == ("GRPO", "transformers")
+    assert grpo.after == ("grpo",)
+    said = shlex.join(grpo.words([]))
+    assert said.startswith("--config_file ")
+    assert " -m sozo run --backend transformers " in said
+    assert " --model grpo=runs/s/grpo --tasks sipen --flat " in said
     assert not {"max_new_tokens", "temperature", "noun_checker"} & set(grpo.flags)
-    assert "sipen" in plan_lines(study, grpo)[0]
-    assert controls < set(steps["table"].inputs)
-    names = [step.name for step in study_steps(study)]
-    assert names.index("grpo") < names.index("grpo-sipen") < names.index("table")
+    names = list(steps)
+    assert names.index("grpo") < names.index("grpo-sipen")
     plain = [step.name for step in study_steps(replace(study, control_tasks={}))]
     assert plain == [name for name in names if name not in controls]
 
@@ -164,7 +159,7 @@ def test_a_study_asks_the_base_and_every_trained_row(tmp_path):
 )
 def test_what_cannot_be_a_control_is_refused(changes, row, tmp_path):
     with refused(row):
-        load_study(study_file(tmp_path, **changes))
+        study_steps(load_study(study_file(tmp_path, **changes)))
 
 
 def test_the_difference_stands_beside_the_row(tmp_path):

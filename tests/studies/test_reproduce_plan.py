@@ -1,6 +1,5 @@
 """--dry-run: every shipped study, with the paper's counts, commands that can be pasted, and sums that are right."""
 
-import os
 import shlex
 import shutil
 import sys
@@ -14,12 +13,8 @@ import warm
 from sentences import refused, says
 from sozo.eval.cli import run_cli
 from sozo.models import needs
-from sozo.studies.study import needs as of_study
 from sozo.studies.study.config import load_study
-from sozo.studies.study.plan import (
-    machine_faults,
-    plan_lines,
-)
+from sozo.studies.study.plan import plan_lines
 from sozo.studies.study.steps import study_steps
 from tiny_study import study_file
 
@@ -76,21 +71,21 @@ def test_a_shipped_study_passes_its_dry_run(path, tmp_path):
         for line in done.stdout.splitlines()
         if line and not line.startswith("#")
     ]
-    assert commands == [step.command(["accelerate", "launch"]) for step in steps]
+    assert commands == [step.words(["accelerate", "launch"]) for step in steps]
     files = {word for words in commands for word in words if word.endswith(".yaml")}
     assert all((ROOT / file).is_file() for file in files), files
     assert not (tmp_path / "o").exists()
     trained = sum(step.trains for step in steps)
-    assert (
-        done.stdout.count("optimizer steps;")
-        == done.stdout.count("disk, GiB: checkpoints ")
-        == trained
-    )
-    assert done.stdout.count("# disk: ") == 1
+    for line in (
+        "optimizer steps;",
+        "disk, GiB: checkpoints ",
+        "memory for each process",
+    ):
+        assert done.stdout.count(line) == trained
     if path in STUDIES:
         # The tiny one needs nothing that is not here; of the others at least the model is missing.
         assert missing == (path.parent.name != "tiny")
-        assert (len(steps), done.stdout.count("memory for each process")) == (11, 9)
+        assert len(steps) == 10 + bool(study.paper_model)
     assert bool(study.claims) == (path in BEYOND)
     # An arm that claims something has all seeds, as what it beats has.
     claimed = {name for claim in study.claims for name in (claim.arm, claim.against)}
@@ -99,24 +94,11 @@ def test_a_shipped_study_passes_its_dry_run(path, tmp_path):
     )
 
 
-def test_a_lock_that_a_killed_start_has_left_is_named(monkeypatch, tmp_path):
-    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path))
-    old, new = (tmp_path / "py311_cpu" / name / "lock" for name in ("comm", "adam"))
-    for lock in (old, new):
-        lock.parent.mkdir(parents=True)
-        lock.touch()
-    os.utime(old, (0, 0))
-    (fault,) = [fault for fault in machine_faults() if "DeepSpeed" in fault]
-    assert fault.startswith(f"{old}: ")
-
-
 @pytest.mark.parametrize("name", PAPER)
 def test_the_papers_counts(name):
     text = dry_run(RECIPES / name / "reproduce.yaml").stdout
-    assert (
-        text.count("131,072 answers in 32 batches of 4,096, on 8 process(es) (ddp)")
-        == 6
-    )
+    assert text.count("--num_answers 131072") == text.count("#   on 8 process(es)") == 6
+    assert text.count("--batch_size 4096") == 6
     for said in (
         "16,384 examples / 256 a step = 64 optimizer steps; 256 = 8 process(es) x 16 each x 2 accumulation step(s)",
         "(zero3, learning rate 2e-07)",
@@ -129,7 +111,7 @@ def test_the_papers_counts(name):
     seeds = [
         words[words.index("--seed") + 1]
         for words in map(str.split, text.splitlines())
-        if "sozo.studies.study.sample" in words
+        if words[7:8] == ["dat"]
     ]
     assert seeds == ["42", "43", "44", "45", "46", "47"]
 
@@ -148,9 +130,7 @@ def test_who_starts_from_whom(swallow):
         "dpo2": ("o/dpo1", "o/dpo1-sample"),
         "grpo": (model, None),
     }
-    assert {
-        name: s.inputs for name, s in steps.items() if s.inputs and name != "table"
-    } == {
+    assert {name: s.after for name, s in steps.items() if s.after} == {
         "sft": ("random",),
         "sft-sample": ("sft",),
         "dpo1": ("base",),
@@ -158,8 +138,8 @@ def test_who_starts_from_whom(swallow):
         "dpo2": ("dpo1", "dpo1-sample"),
         "dpo2-sample": ("dpo2",),
         "grpo-sample": ("grpo",),
+        "gate": ("random", "base"),
     }
-    assert steps["table"].inputs[:3] == ("random", "base", "sft-sample")
     # The generator's flags would be refused by random nouns.
     assert not {"backend", "dtype", "max_new_tokens"} & set(steps["random"].flags)
 
@@ -173,49 +153,32 @@ def test_every_step_that_asks_a_model_asks_in_the_form_that_stands_in_sampling(s
         if step.flags.get("system_prompt")
     }
     assert asked == {
-        step.name: '{"enable_thinking": false}'
+        step.name: form["chat_template_kwargs"]
         for step in steps
-        if step.name not in ("random", "table")
+        if step.name not in ("random", "gate")
     }
 
 
-def test_sft_of_8b_on_eight_gpus_by_hand():
-    text = dry_run(SWALLOW, "--only", "sft").stdout
-    # 8.03e9 x 2 / 8 / 2^30 = 1.87; x 12 / 8 = 11.2.
-    for said in (
-        "ZeRO-3",
-        "weights 1.87, gradients 1.87, optimizer 11.2, reference 0;",
-        # (2 + 12) x 8.03e9 / 2^30 = 105 GiB, of SIGTERM's.
-        "disk, GiB: checkpoints 105 each, 1 at once at most, dropped when it is done; 15 stay",
-        "disk: 120 GiB at most, ",
-    ):
-        assert said in text, text
-
-
-def test_the_launchers_processes_go_over_the_yamls(swallow):
+def test_the_launchers_processes_go_over_the_yamls():
     """The paper's models train on two nodes of eight."""
-    for step in study_steps(swallow):
-        if step.trains:
-            (line, *_) = plan_lines(swallow, replace(step, of_launcher=16))
-            assert " = 16 process(es) x " in line
-    done = dry_run(SWALLOW, "--only", "sft", "--launcher", "srun x --num_processes 24")
+    text = dry_run(SWALLOW, "--launcher", "srun x --num_processes 16").stdout
+    assert text.count(" = 16 process(es) x ") == 4
+    assert text.count("#   on 16 process(es)") == 6
+    done = dry_run(SWALLOW, "--launcher", "srun x --num_processes 24")
     assert done.returncode == 2
     assert says("study: 24 processes", done.stderr)
 
 
-def test_a_plan_ends_with_what_comes_out_and_what_is_missing():
-    text = dry_run(SWALLOW).stdout
-    end = text[text.index("# 11 steps") :].splitlines()
-    assert "# results: runs/" in "\n".join(end)
-    assert any("W&B, project sozo: swallow-8b-sft, swallow-8b-dpo1," in x for x in end)
-    missing = "\n".join(line for line in end if line.startswith("# missing: "))
+def test_a_dry_run_ends_with_what_is_missing():
+    missing = [
+        line for line in dry_run(SWALLOW).stdout.splitlines() if "# missing" in line
+    ]
     for what in (
         "jumanpp",
-        "GPUs: 8 are needed",
         "pkshatech/GLuCoSE-base-ja-v2: neither in a folder nor in the hub's",
         "tokyotech-llm/Llama-3.1-Swallow-8B-Instruct-v0.3: neither",
     ):
-        assert what in missing
+        assert what in "\n".join(missing)
 
 
 def test_check_says_whether_anything_is_missing(monkeypatch, capsys):
@@ -227,9 +190,7 @@ def test_check_says_whether_anything_is_missing(monkeypatch, capsys):
         return ended.value.code, capsys.readouterr().out
 
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with monkeypatch.context() as tried:
-        tried.setattr("sozo.studies.study.trial.trial", lambda *_: [])
-        assert check("tiny/reproduce.yaml") == (0, "Nothing is missing\n")
+    assert check("tiny/reproduce.yaml") == (0, "Nothing is missing\n")
     monkeypatch.setattr(
         needs, "find_spec", lambda package: None if package == "ja_ginza" else object()
     )
@@ -237,16 +198,14 @@ def test_check_says_whether_anything_is_missing(monkeypatch, capsys):
     assert code == 1
     assert says("study check: a package is missing", out)
     # Without trl no training's YAML can be read; all that is missing is told even so.
-    for module in (needs, of_study):
-        monkeypatch.setattr(
-            module,
-            "find_spec",
-            lambda package: None if package in ("trl", "vllm") else object(),
-        )
-    monkeypatch.setattr(of_study, "study_disk", None)
+    monkeypatch.setattr(
+        needs,
+        "find_spec",
+        lambda package: None if package in ("trl", "vllm") else object(),
+    )
     code, out = check("swallow-8b/reproduce.yaml")
     assert code == 1
-    for said in ("trl", "vllm", "Juman++", "tokyotech-llm/", "GPUs: 8 are needed"):
+    for said in ("trl", "vllm", "Juman++", "tokyotech-llm/"):
         assert said in out
 
 
@@ -262,7 +221,6 @@ def test_check_says_whether_anything_is_missing(monkeypatch, capsys):
         ({"training": {"launcher": "x.yaml"}}, "study: no sft"),
         ({"architecture": {"parameters": 1}}, "study: architecture without a size"),
         ({"keep_checkpoints": "no"}, "study: keep_checkpoints no truth value"),
-        ({"random_nouns": 9}, "study: fewer nouns than a list has"),
         ({"top_k": 20}, "study: batch that cannot be made"),
     ],
 )

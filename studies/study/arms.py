@@ -17,7 +17,6 @@ from pydantic import (
 )
 
 from sozo.data.errors import UserError
-from sozo.data.settings import hint
 from sozo.models.sampling import Sampling
 
 # Flags that the study gives each step itself.
@@ -105,10 +104,7 @@ def complete(arms: Mapping[str, Arm], seeds: Sequence[int]) -> dict[str, Arm]:
         arm = given.model_copy(update={"name": name, "seeds": own})
         for other in filter(None, (arm.start, arm.answers)):
             if other not in known:
-                raise UserError(
-                    f"arm {name}: no arm above it is called {other}"
-                    + hint(other, known)
-                )
+                raise UserError(f"arm {name}: no arm above it is called {other}")
         wrong = ""
         if not set(own) <= set(seeds):
             wrong = f"seeds must be some of the study's, {list(seeds)}, not {list(own)}"

@@ -148,7 +148,7 @@ def table11(
     folders = {name or path: Path(path) for name, path in map(named, rows)}
     result = tables_result("Table 11", folders, paper_model)
     if gate:
-        print_lines(beside_paper.gate(result.table.rows, go_on=False))
+        print_lines(beside_paper.gate(result.table.rows))
     print_lines(
         [write_result(output, result, "table11"), f"The page: {output / 'report.html'}"]
     )

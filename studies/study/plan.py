@@ -10,12 +10,20 @@ import typer
 from sozo.data.errors import UserError
 from sozo.data.settings import read_yaml
 from sozo.models.needs import not_here, values_of
-from sozo.models.settings import OF_NOUNS
 from sozo.studies.study.config import Study
 from sozo.studies.study.steps import Step
 
-_PACKAGES = {"torch", "transformers", "trl", "accelerate", "datasets"}
-_PACKAGES |= {"jinja2", "matplotlib", "pandas"}  # the page's
+# Of trainings, and of the page.
+_PACKAGES = [
+    "torch",
+    "transformers",
+    "trl",
+    "accelerate",
+    "datasets",
+    "jinja2",
+    "matplotlib",
+    "pandas",
+]
 _USAGE = typer.BadParameter.__mro__[1]  # click's, wherever typer has it
 
 
@@ -65,4 +73,4 @@ def missing(study: Study, steps: Sequence[Step]) -> Iterator[str]:
     if "vllm" in values_of(settings, "backend") | values_of(settings, "sampler"):
         packages.add("vllm")
     models = {study.model_at(seed) for seed in study.seeds}
-    yield from not_here(settings, models - set(OF_NOUNS), packages)
+    yield from not_here(settings, models, packages)

@@ -23,7 +23,7 @@ _OWN = {"sozo": "sozo", "accelerate": "accelerate.commands.accelerate_cli"}
 def run_logged(
     command: list[str],
     log: Path,
-    tell: Callable[[], None] = lambda: None,
+    tell: Callable[[], None],
 ) -> int:
     """Run `command` with its output added to `log`; its exit status (negative: the signal that ended it).
 

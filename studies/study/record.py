@@ -18,7 +18,7 @@ from sozo.eval.draw import SamplingOptions
 from sozo.models.settings import GeneratorSettings
 from sozo.studies.study.steps import Step
 from sozo.tasks.dat.scorer import DatSettings
-from sozo.training.arguments import FREE
+from sozo.training.arguments import FREE, read_beside
 
 _FREE = FREE.union(
     ("config", "output", "output_dir"),
@@ -75,7 +75,7 @@ def _record(step: Step) -> RunFolder:
     """All that decides what a step makes; its own command locks its folder."""
     settings, study = step.settings, step.folder.parent
     named = [settings.get(key) for key in ("model", "model_name_or_path", "nouns")]
-    paths = map(Path, [*filter(None, named), *step.beside])
+    paths = map(Path, [*filter(None, named), *read_beside(settings.get("beside"))])
     outside = (path for path in paths if not path.is_relative_to(study))
     read = [*step.reads, *filter(Path.exists, outside)]
     decides = {key: value for key, value in settings.items() if key not in _FREE}

@@ -31,9 +31,6 @@ from sozo.studies.study.rehearsal import cut_off
 from sozo.studies.study.steps import Step, StudyList
 
 terminal = console(stderr=True, highlight=False, markup=False)
-_AGAIN = (
-    1.0  # seconds until it is looked again whether another process has finished a step
-)
 
 
 def to_do(steps: Sequence[Step]) -> list[Step]:
@@ -45,7 +42,7 @@ def status(steps: Sequence[Step]) -> Iterator[str]:
     """What each step's folder says, or why it is not taken."""
     for step in steps:
         try:
-            said: str = record.state(step)
+            said = str(record.state(step))
         except UserError as error:
             said = str(error)
         yield f"{step.name}: {said}"
@@ -80,7 +77,7 @@ def run_study(
     while left := to_do(steps):
         step = next(filter(record.claim, filter(record.ready, left)), None)
         if step is None:  # another process makes what the others read
-            time.sleep(_AGAIN)
+            time.sleep(1)
         elif record.state(step) != State.FINISHED:
             position = f"[{steps.index(step) + 1}/{len(steps)}] {step.name}:"
             _run(step, launch, position, rehearse)

@@ -12,7 +12,6 @@ from sozo.models.settings import OF_FORM, OF_NOUNS, GeneratorSettings
 from sozo.studies.study.arms import Arm
 from sozo.studies.study.config import NOUNS, Study
 from sozo.tasks import task_type
-from sozo.training.arguments import read_beside
 
 GATE = "gate"
 _OF_MODEL = {
@@ -53,11 +52,6 @@ class Step:
         """Its flags over the lines of its YAML, if it has one."""
         file = self.flags.get("config")
         return (read_yaml(Path(file)) if file else {}) | self.flags
-
-    @property
-    def beside(self) -> dict[str, int]:
-        """How many usable answers of which folders a training imitates beside its own."""
-        return read_beside(self.settings.get("beside"))
 
     def words(self, launch: list[str]) -> list[str]:
         """The whole command; `launch` are the words of a launcher."""

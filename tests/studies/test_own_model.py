@@ -42,7 +42,7 @@ def test_wide_begins_at_the_model_itself_and_is_compared_with_its_placebo(tmp_pa
     assert sentences.flags["sentences_split"] == "train"
     assert "noun_checker" not in sentences.flags
     assert set(steps["wide@2"].after) == {"own-sentences-160@2", "wide-lists-1920@2"}
-    assert steps["wide@2"].beside == {str(sentences.folder): 160}
+    assert steps["wide@2"].flags["beside"] == {str(sentences.folder): 160}
     assert "own sentences" not in {arm.name for arm in own.rows}
     # What was lost is a difference from the model before any training; gains are over its start.
     assert (own.bases()["wide@2"], own.bases("before")["wide@2"]) == (

@@ -205,7 +205,7 @@ def test_srun_gets_no_signal_and_its_tasks_do(study):
         (study / "bin" / name).parent.mkdir(exist_ok=True)
         (study / "bin" / name).write_text(f"#!/bin/bash\n{script}\n")
         (study / "bin" / name).chmod(0o755)
-    launcher = f"srun --num_processes=3 {LAUNCHER}"
+    launcher = f"srun --num_processes=2 {LAUNCHER}"
     path = f"{study / 'bin'}:{os.environ['PATH']}"
     (done,) = warm.run_all(
         [command(launcher=launcher)],
@@ -243,7 +243,7 @@ from sozo.studies.study.process import run_logged
 
 signal.signal(signal.SIGTERM, _end_preempted)
 launcher = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
-run_logged([sys.executable, "-c", launcher, {TRAINING!r}], Path("log"))
+run_logged([sys.executable, "-c", launcher, {TRAINING!r}], Path("log"), print)
 """
 
 

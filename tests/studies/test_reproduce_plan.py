@@ -161,9 +161,13 @@ def test_every_step_that_asks_a_model_asks_in_the_form_that_stands_in_sampling(s
 
 def test_the_launchers_processes_go_over_the_yamls():
     """The paper's models train on two nodes of eight."""
-    text = dry_run(SWALLOW, "--launcher", "srun x --num_processes 16").stdout
-    assert text.count(" = 16 process(es) x ") == 4
-    assert text.count("#   on 16 process(es)") == 6
+    # As many examples of a process as were given, or fewer where a step of 256 has no more: the loss is the same.
+    for processes, each in ((16, 16), (32, 8)):
+        launcher = f"srun x --num_processes {processes}"
+        text = dry_run(SWALLOW, "--launcher", launcher).stdout
+        assert text.count(f" = {processes} process(es) x {each} each x 1 ") == 3
+        assert text.count(f" = {processes} process(es) x 4 each x ") == 1
+        assert text.count(f"#   on {processes} process(es)") == 6
     done = dry_run(SWALLOW, "--launcher", "srun x --num_processes 24")
     assert done.returncode == 2
     assert says("study: 24 processes", done.stderr)

@@ -17,7 +17,6 @@ from http_server import wait_until
 from sentences import says
 from sozo.data.checkpoints import STATE
 from sozo.data.run_folder import lock, unlock
-from sozo.studies.study import process
 from tiny_study import (
     LAUNCHER,
     ROOT,
@@ -379,18 +378,3 @@ def test_nothing_outlives_a_killed_study_and_it_goes_on(study, kill, status):
     launched, done = run(study, status=2, STANDIN_FAIL="sft-sample")
     assert launched == STEPS[2:4]
     assert "running (continues)" in done.stderr
-
-
-def test_a_step_that_takes_long_is_told_of(monkeypatch, tmp_path):
-    monkeypatch.setattr(process, "_EVERY", 0.05)
-    told, pipe = [], tmp_path / "pipe"
-    os.mkfifo(pipe)
-
-    def tell():
-        told.append(len(told))
-        if len(told) == 3:
-            pipe.write_text("enough")
-
-    waits = [sys.executable, "-c", f"open({str(pipe)!r}).read()"]
-    assert process.run_logged(waits, tmp_path / "log", tell) == 0
-    assert len(told) >= 3

@@ -1,7 +1,6 @@
 """--dry-run: every shipped study, with the paper's counts, commands that can be pasted, and sums that are right."""
 
 import shlex
-import shutil
 import sys
 from dataclasses import replace
 from functools import cache
@@ -173,18 +172,6 @@ def test_the_launchers_processes_go_over_the_yamls():
     assert says("study: 24 processes", done.stderr)
 
 
-def test_a_dry_run_ends_with_what_is_missing():
-    missing = [
-        line for line in dry_run(SWALLOW).stdout.splitlines() if "# missing" in line
-    ]
-    for what in (
-        "jumanpp",
-        "pkshatech/GLuCoSE-base-ja-v2: neither in a folder nor in the hub's",
-        "tokyotech-llm/Llama-3.1-Swallow-8B-Instruct-v0.3: neither",
-    ):
-        assert what in "\n".join(missing)
-
-
 def test_check_says_whether_anything_is_missing(monkeypatch, capsys):
     def check(recipe):
         command = ["sozo", "study", str(RECIPES / recipe), "--check"]
@@ -233,57 +220,3 @@ def test_a_mistake_is_named(changes, row, tmp_path):
         study = load_study(study_file(tmp_path, **changes), "o")
         for step in study_steps(study):
             plan_lines(study, step)
-
-
-@pytest.mark.parametrize(
-    ("flag", "right", "wrong", "row"),
-    [
-        ("--dry-run", "learning_rate:", "learning_rat:", "study: setting of a method"),
-        ("--check", "scale: 10.0", "scall: 10.0", "study: setting of a reward"),
-        # This one would start the steps.
-        ("--launcher=false", "  every: 16", "  evry: 16", "study: key of evaluate"),
-    ],
-)
-def test_a_methods_yaml_is_read_as_training_reads_it(flag, right, wrong, row, tmp_path):
-    recipe = shutil.copytree(RECIPES / "qwen2.5-7b", tmp_path / "mine" / "model")
-    (tmp_path / "mine" / "accelerate").symlink_to(RECIPES / "accelerate")
-    text = (recipe / "grpo.yaml").read_text("utf-8")
-    assert right in text
-    (recipe / "grpo.yaml").write_text(text.replace(right, wrong), "utf-8")
-    command = [sys.executable, "-m", "sozo", "study", "mine/model/reproduce.yaml"]
-    done = warm.run(
-        [*command, "--output", "o", flag],
-        cwd=tmp_path,
-        env={"PATH": "/usr/bin:/bin", "HF_HUB_OFFLINE": "1"},
-    )
-    assert (done.returncode, done.stdout) == (2, "")
-    assert says(row, done.stderr)
-    assert not (tmp_path / "o").exists()
-
-
-def test_what_a_methods_yaml_leaves_out_is_trls_default(tmp_path):
-    recipe = shutil.copytree(RECIPES / "qwen2.5-7b", tmp_path / "model")
-    (tmp_path / "accelerate").symlink_to(RECIPES / "accelerate")
-    (recipe / "grpo.yaml").write_text("tasks: [dat]\nnum_prompts: 64\n", "utf-8")
-    study = load_study(recipe / "reproduce.yaml", "o")
-    # TRL 1.16: 3 epochs x 64 prompts x 8 completions, 8 of them on each of eight GPUs, at 1e-6.
-    assert plan_lines(study, by_name(study)["grpo"])[0] == (
-        "1,536 completions / 64 a step = 24 optimizer steps; 64 = 8 process(es) x 8 each x 1 accumulation step(s)"
-        " (zero3, learning rate 1e-06)"
-    )
-
-
-def test_a_model_folder_that_is_not_there_is_found_first(tmp_path):
-    file = RECIPES / "gemma-3-270m" / "reproduce.yaml"
-    command = [sys.executable, "-m", "sozo", "study", str(file), "--output", "o"]
-    done = warm.run(command, cwd=tmp_path)
-    assert done.returncode == 1
-    assert says("study: model folder is not there", done.stdout)
-    assert not (tmp_path / "o").exists()
-
-
-def test_repeated_words_is_said_to_every_step_that_draws(swallow):
-    kept = replace(swallow, sampling=swallow.sampling | {"repeated_words": "keep"})
-    drawn = [s for s in study_steps(kept) if "num_answers" in s.flags]
-    assert len(drawn) == 6
-    assert {step.flags["repeated_words"] for step in drawn} == {"keep"}

@@ -110,7 +110,7 @@ def test_the_papers_counts(name):
     seeds = [
         words[words.index("--seed") + 1]
         for words in map(str.split, text.splitlines())
-        if words[7:8] == ["dat"]
+        if words[6:7] == ["dat"]
     ]
     assert seeds == ["42", "43", "44", "45", "46", "47"]
 

@@ -119,9 +119,7 @@ def study(
 def table11(
     rows: Annotated[
         list[str],
-        typer.Argument(
-            metavar="NAME=DIR", help="Tables of answers; gains are over `base`."
-        ),
+        typer.Argument(help="Tables of answers, NAME=DIR; gains are over `base`."),
     ],
     output: Annotated[
         Path, typer.Option(help="Folder of table11.md, report.html and metrics.json.")
@@ -173,7 +171,7 @@ def nouns(
     listed = frequent_nouns(load_tokenizer(*pinned(model, None)), language, first)
     write_whole(output / NOUNS_FILE, ("\n".join(listed) + "\n").encode())
     folder.finish({"nouns": len(listed)})
-    print_lines([f"The nouns: {output / NOUNS_FILE}"])
+    typer.echo(output / NOUNS_FILE)
 
 
 def _end_preempted(*_: Any) -> NoReturn:

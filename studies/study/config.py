@@ -26,8 +26,6 @@ from sozo.studies.study.arms import PAPER, Arm, Name, complete
 from sozo.studies.study.claims import CLAIM_KEYS, Claim, Difference, check_claims
 from sozo.training.estimates import Architecture, architecture_of
 
-# What a YAML says of the model that it names.
-_OF_MODEL = ("architecture", "paper_model")
 NOUNS = "nouns"  # the step that lists those that the model spells best
 NOUNS_FILE = "nouns.txt"  # in its folder
 
@@ -160,7 +158,7 @@ def load_study(
     """
     values = read_yaml(path) | {"file": path}
     if model and model != values.get("model"):
-        for key in _OF_MODEL:
+        for key in ("architecture", "paper_model"):  # of the model that it names
             values.pop(key, None)
     given = {"output_dir": output_dir, "model": model}
     values |= {key: value for key, value in given.items() if value}

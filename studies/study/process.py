@@ -14,7 +14,7 @@ from pathlib import Path
 from sozo.data.processes import end_with_parent
 from sozo.data.secrets import without_credentials
 
-_EVERY = 10.0 if sys.stderr.isatty() else 60.0  # seconds
+_EVERY = 30.0  # seconds
 _GRACE = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"  # accelerate's, too: seconds that a training has to write a checkpoint
 # This Python's own, whatever the shell's PATH says.
 _OWN = {"sozo": "sozo", "accelerate": "accelerate.commands.accelerate_cli"}

@@ -79,7 +79,6 @@ def _record(step: Step) -> RunFolder:
     outside = (path for path in paths if not path.is_relative_to(study))
     read = [*step.reads, *filter(Path.exists, outside)]
     decides = {key: value for key, value in settings.items() if key not in _FREE}
-    decides["command"] = step.command[:2]
     decides["inputs"] = {str(path): _digest(path) for path in read}
     text = json.dumps(decides, ensure_ascii=False, default=str)
     decides = json.loads(text.replace(f"{study}/", ""))

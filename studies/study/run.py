@@ -43,6 +43,8 @@ def status(steps: Sequence[Step]) -> Iterator[str]:
     for step in steps:
         try:
             said = str(record.state(step))
+            if said == State.CUT_OFF and not record.claim(step):
+                said = "another process works on it"
         except UserError as error:
             said = str(error)
         yield f"{step.name}: {said}"

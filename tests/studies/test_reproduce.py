@@ -338,6 +338,8 @@ def test_two_processes_of_one_command_share_its_steps(study):
 def test_a_step_that_another_process_works_on_is_waited_for(study):
     run(study, status=2, STANDIN_FAIL="random")
     lock(study / "out" / "steps" / "random")
+    told = run(study, "--status")[1].stdout
+    assert "random: another process works on it" in told
 
     def give_back():
         wait_until((study / "out" / "grpo-sample" / "metrics.json").exists)

@@ -20,7 +20,7 @@ from sozo.data.errors import UserError
 from sozo.models.sampling import Sampling
 
 # Flags that the study gives each step itself.
-_GIVEN = {"num_answers", "seed", "source", "output", "output_dir", "run_name"}
+_GIVEN = {"num_answers", "seed", "output", "output_dir", "run_name"}
 Name = Annotated[
     str, StringConstraints(pattern=r"^[\w.+-]+( [\w.+-]+)*$")
 ]  # a folder's
@@ -35,7 +35,7 @@ class Arm(BaseModel):
     train: Literal["sft", "dpo", "grpo"] | None = None  # None is only sampled
     config: str | None = None  # the method's YAML, if not the study's
     start: str | None = Field(
-        None, alias="from"
+        default=None, alias="from"
     )  # whose model it starts from; None: the study's
     answers: str | None = None  # what it trains on is drawn from this arm
     num_training_answers: PositiveInt | None = (
@@ -81,19 +81,21 @@ class Arm(BaseModel):
                 )
             start = self.name if self.train else self.start
             own = {} if self.train else self.flags
-            more = {"name": way.named(self.name), "from": start, "sampling": way.text}
-            yield Arm(**own | more, seeds=self.seeds, again=True)
+            own |= {"name": way.named(self.name), "from": start, "sampling": way.text}
+            own |= {"seeds": self.seeds, "again": True}
+            yield Arm.model_validate(own)
 
 
 # Section 5.1: SFT, DPO 1 and GRPO start from the model, DPO 2 from DPO 1.
-PAPER = {
-    "random": Arm(model="random"),
-    "base": Arm(),
-    "SFT": Arm(train="sft", answers="random"),
-    "DPO 1": Arm(train="dpo", answers="base"),
-    "DPO 2": Arm(train="dpo", answers="DPO 1", **{"from": "DPO 1"}),
-    "GRPO": Arm(train="grpo"),
+_PAPER = {
+    "random": {"model": "random"},
+    "base": {},
+    "SFT": {"train": "sft", "answers": "random"},
+    "DPO 1": {"train": "dpo", "answers": "base"},
+    "DPO 2": {"train": "dpo", "from": "DPO 1", "answers": "DPO 1"},
+    "GRPO": {"train": "grpo"},
 }
+PAPER = {name: Arm.model_validate(arm) for name, arm in _PAPER.items()}
 
 
 def complete(arms: Mapping[str, Arm], seeds: Sequence[int]) -> dict[str, Arm]:

@@ -1,6 +1,5 @@
 """`sozo study`, `sozo table11` and `sozo nouns`."""
 
-import os
 import re
 import shlex
 import signal
@@ -177,5 +176,4 @@ def nouns(
 def _end_preempted(*_: Any) -> NoReturn:
     """End with the step under way, which may write a checkpoint; another SIGTERM changes nothing."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    os.write(2, f"SIGTERM: ends, with exit status {PREEMPTED}\n".encode())
     sys.exit(PREEMPTED)

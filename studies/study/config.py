@@ -67,7 +67,7 @@ class Study:
     # tokenizer spells best (`sozo nouns`).
     random_nouns: StrictStr | StrictInt | None = None
     arms: dict[Name, Arm] | None = Field(
-        None, min_length=1
+        default=None, min_length=1
     )  # the rows; None are the paper's five methods and random nouns
     claims: list[Claim] = Field(
         default_factory=list

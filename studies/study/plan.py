@@ -24,7 +24,7 @@ _PACKAGES = [
     "matplotlib",
     "pandas",
 ]
-_USAGE = typer.BadParameter.__mro__[1]  # click's, wherever typer has it
+_USAGE: Any = typer.BadParameter.__mro__[1]  # click's, wherever typer has it
 
 
 @cache

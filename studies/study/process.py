@@ -14,7 +14,6 @@ from pathlib import Path
 from sozo.data.processes import end_with_parent
 from sozo.data.secrets import without_credentials
 
-_EVERY = 30.0  # seconds
 _GRACE = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"  # accelerate's, too: seconds that a training has to write a checkpoint
 # This Python's own, whatever the shell's PATH says.
 _OWN = {"sozo": "sozo", "accelerate": "accelerate.commands.accelerate_cli"}
@@ -50,7 +49,7 @@ def run_logged(
         try:
             while True:
                 try:
-                    return child.wait(_EVERY)
+                    return child.wait(30)
                 except subprocess.TimeoutExpired:
                     tell()
         finally:

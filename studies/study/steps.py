@@ -176,7 +176,8 @@ class StudyList:
         own = ({} if arm.train else arm.flags) | own
         names = study.sampling.keys() - {"launcher"}
         source = study.at(arm.step, seed)
-        command, flags = "dat", {"model": model, "source": source}
+        command = "dat"
+        flags: dict[str, Any] = {"model": model, "source": source}
         if task := own.pop("task", None):
             command, flags = (
                 "run",
@@ -197,6 +198,7 @@ class StudyList:
     def _train(self, arm: Arm, seed: int) -> str:
         """Train an arm on what it learns from."""
         study = self.study
+        assert arm.train
         # It starts from what it would be without its training.
         model, after = self._model(arm.model_copy(update={"train": None}), seed)
         flags = {key: study.sampling.get(key) for key in OF_FORM}

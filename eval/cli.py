@@ -99,6 +99,9 @@ def run(
         "What is asked (default: every task that need not be named); --tasks jcq --help shows jcq's flags.",
     ] = None,
     checkpoints: Annotated[bool, "Of a training output its checkpoints too."] = False,
+    flat: Annotated[
+        bool, "OUTPUT itself is the folder: of one model and one task."
+    ] = False,
     sampling: list[str] | None = None,
     judge_model: list[str] | None = None,
     **settings: Any,
@@ -112,6 +115,11 @@ def run(
     asked = {
         name: judged_by(judge_model, task_type(name), settings[name]) for name in names
     }
+    if flat:
+        if len(models) * len(asked) > 1:
+            raise UserError("--flat is for one model and one task; leave it out")
+        models = dict.fromkeys([""], *models.values())
+        asked = dict.fromkeys([""], *asked.values())
     _run(output, models, asked, options, results, studies)
 
 

@@ -1,35 +1,31 @@
 """See a model learn the DAT, in about four minutes on two cores: what `make quickstart` runs.
 
-    python -m sozo.studies.quickstart       # further flags, such as --max_steps 50, go to GRPO
+    python -m sozo.studies.quickstart
 
 It trains the embedded tiny model twice, with the very commands that a lab launches: by GRPO on the paper's reward
 (sozo train grpo), and beside it, on the second core, by `wide` (sozo train sft): towards the probability of every word
-of lists that a program draws. Both are those of recipes/tiny/quickstart.yaml. Then it lets the models before and after
-write 2,048 lists each, writes one HTML page, in English and Japanese, with the learning curves, and prints what training
-changed, by an encoder that nobody trained on too. Killed and run again, it continues.
+of lists that a program draws. Both are those of the study recipes/tiny/quickstart.yaml, at one seed and by two processes
+that share its steps. Then it writes one HTML page, in English and Japanese, with the learning curves, and prints what
+training changed, by an encoder that nobody trained on too. Killed and run again, it continues.
 """
 
-import argparse
 import os
 import shlex
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
-from functools import partial
 from importlib.util import find_spec
+from multiprocessing import Process
 from pathlib import Path
-from threading import Lock
 
 import sozo
 from sozo.data.errors import UserError, one_line_errors
 from sozo.data.processes import end_with_parent
-from sozo.data.progress import console
-from sozo.studies.study.config import load_study
-from sozo.studies.study.steps import PAGE, Step, study_steps
+from sozo.models.tiny import ensure_tiny
+from sozo.studies.study.config import Study, load_study
+from sozo.studies.study.run import run_study
+from sozo.studies.study.steps import Step, study_steps
 
 STUDY = Path(sozo.__file__).parent / "recipes" / "tiny" / "quickstart.yaml"
 # Rows of the page, and the study's step that draws each.
@@ -40,8 +36,6 @@ ROWS = {
     "wide lists": "wide-lists",
     "random": "random",
 }
-# What the first core does; the second does the rest.
-GRPO = ("grpo", "grpo-sample", "base")
 # From the seeds of recipes/tiny/quickstart.yaml (quickstart-rows.jsonl beside it), at commit 2ce9d933.
 OTHER_SEEDS = {"grpo": "−0.04 to +0.01", "wide": "+0.21 to +0.32"}
 # What stands on the first screen, a paragraph a note.
@@ -83,93 +77,30 @@ NOTES = [
 ]
 
 
-# Two trainings stand beside each other: on two cores a second thread of each makes both several times slower.
-_ONE_THREAD = {"OMP_NUM_THREADS": "1"}
-_PRINTING = Lock()
-_REFUSED = 2  # the exit status of what a user has to change
-
-
-def say(label: str, line: str) -> None:
-    """A line of one of the two trainings, whole."""
-    with _PRINTING:
-        console(stderr=True).print(f"{label:5}| {line}", markup=False, highlight=False)
-
-
-def _end_with(parent: int) -> None:
-    """In a process that begins: it ends with its parent, also with one that has ended by now."""
+def work(study: Study, steps: Sequence[Step]) -> None:
+    """One of the two processes: it takes what the other does not, and ends with its parent."""
     end_with_parent(signal.SIGTERM)
-    if os.getppid() != parent:
-        os.kill(os.getpid(), signal.SIGTERM)
+    with one_line_errors("quickstart"):
+        run_study(study, steps, [])
 
 
-def launch(
-    label: str,
-    steps: Sequence[Step],
-    log: Path,
-    flags: Sequence[str],
-) -> None:
-    """Run steps one after the other, each in its own process that ends with this one.
-
-    What they say goes to `log`, a training's to the screen too.
-    """
-    log.parent.mkdir(parents=True, exist_ok=True)
-    for step in steps:
-        command = replace(step, launcher=None).command([], sys.executable)
-        command += flags if step.name == "grpo" else []
-        say(label, f"$ {shlex.join(['python', *command[1:]])}")
-        said = ""
-        with (
-            log.open("a", encoding="utf-8") as kept,
-            subprocess.Popen(
-                command,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                encoding="utf-8",
-                errors="replace",
-                env=_ONE_THREAD | os.environ,
-                preexec_fn=partial(_end_with, os.getpid()),
-            ) as process,
-        ):
-            assert process.stdout is not None
-            for line in process.stdout:
-                kept.write(line)
-                said = line.strip() or said
-                if step.trains:
-                    say(label, line.rstrip())
-        if status := process.returncode:
-            again = "" if status == _REFUSED else "; the same command continues"
-            raise UserError(
-                f"{label}: {step.name} ended with exit status {status} ({said}; {log} has more){again}"
-            )
-
-
-def make(args: argparse.Namespace, flags: list[str]) -> dict[str, Path]:
+def make(study: Study) -> dict[str, Path]:
     """Train both models, beside each other, and draw all rows: the folder of each. What is finished is left alone."""
-    study = replace(
-        load_study(STUDY, str(args.output_dir)),
-        seeds=[args.seed],
-        num_answers=args.num_answers,
-        num_training_answers=args.num_lists,
-        top_k=args.num_lists,
-    )
-    steps = {step.name: step for step in study_steps(study) if step.script != PAGE}
-    first = [steps.pop(name) for name in GRPO]
-    with ThreadPoolExecutor(2) as pool:
-        jobs = [
-            pool.submit(launch, label, track, args.output_dir / f"{label}.log", flags)
-            for label, track in (("GRPO", first), ("wide", [*steps.values()]))
-        ]
-        for job in as_completed(jobs):
-            if error := job.exception():  # now: the other training may take minutes
-                console(stderr=True, style="red", markup=False).print(
-                    f"{error}. The other training ends first, and is kept."
-                )
-    for job in jobs:
-        job.result()
+    steps = [replace(step, launcher=None) for step in study_steps(study)]
+    ensure_tiny(study.model_at(study.seeds[0]))
+    # On two cores a second thread of each makes both several times slower.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    workers = [Process(target=work, args=(study, steps), daemon=True) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    if any(worker.exitcode for worker in workers):
+        raise UserError("a step failed, as is said above; the same command continues")
     return {name: Path(study.step_folder(step)) for name, step in ROWS.items()}
 
 
-def show(args: argparse.Namespace, folders: dict[str, Path], started: float) -> None:
+def show(output: Path, folders: dict[str, Path], started: float) -> None:
     """Write the page, and print what training changed, as `sozo report` and `sozo compare` have it; its facts come last."""
     from sozo.eval.evaluated import find_evaluated
     from sozo.eval.findings import findings
@@ -192,7 +123,7 @@ def show(args: argparse.Namespace, folders: dict[str, Path], started: float) -> 
         **OTHER_SEEDS,
     )
     notes = [*NOTES, wording(other_seeds)]
-    page = args.output_dir / "report.html"
+    page = output / "report.html"
     title = translatable(
         "sozo quickstart: a tiny model learns the Divergent Association Task"
     )
@@ -219,30 +150,11 @@ def show(args: argparse.Namespace, folders: dict[str, Path], started: float) -> 
     )
 
 
-def main() -> None:
-    """Train, draw, write the page, print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--output_dir", type=Path, default=Path("runs/quickstart"))
-    parser.add_argument(
-        "--num_lists", type=int, default=12800, help="lists for `wide`, sixteen a step"
-    )
-    parser.add_argument(
-        "--num_answers", type=int, default=2048, help="answers drawn for each row"
-    )
-    parser.add_argument("--seed", type=int, default=0)
-    args, flags = parser.parse_known_args()
-    # Python would hand an interrupt on only once its main thread runs: one that comes as that thread begins to wait for the
-    # trainings is lost. The system ends this process at once, as by SIGTERM, and the trainings with it.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    console(stderr=True).print(
-        "Two trainings beside each other, then lists of each model: about four minutes on two cores. "
-        "Each line begins with its training. Interrupted, the same command continues.",
-        highlight=False,
-    )
+def main(file: Path = STUDY, output: Path = Path("runs/quickstart")) -> None:
+    """Train, draw, write the page, print; `file` is the study's YAML."""
     started = time.monotonic()
-    show(args, make(args, flags), started)
+    study = replace(load_study(file, str(output)), seeds=[0])
+    show(output, make(study), started)
 
 
 if __name__ == "__main__":

@@ -3,19 +3,35 @@
 `training` is TRL's settings, or all settings by name, before TRL completes them.
 """
 
+import logging
 import math
 from typing import Any
 
 from sozo.data.errors import UserError
+from sozo.data.processes import is_first
+
+logger = logging.getLogger(__name__)
 
 
 def fit_batch(training: Any, processes: int) -> None:
-    """Set what one optimizer step takes over all `processes`, and in how many micro-batches."""
-    at_once = training.per_device_train_batch_size * processes
+    """Set what one optimizer step takes over all `processes`, and in how many micro-batches.
+
+    Those of SFT and DPO, whose losses do not depend on them, are at most as large as given: as large as divides a step.
+    """
+    most = training.per_device_train_batch_size
     of_grpo = hasattr(training, "completions_per_step")
     name = "completions_per_step" if of_grpo else "examples_per_step"
-    wanted = getattr(training, name, at_once)
-    wanted = at_once if wanted is None else wanted
+    wanted = getattr(training, name, None)
+    wanted = most * processes if wanted is None else wanted
+    fits = [n for n in range(1, most + 1) if wanted % (n * processes) == 0]
+    if fits and not of_grpo and fits[-1] < most:
+        training.per_device_train_batch_size = fits[-1]
+        if is_first():
+            logger.warning(
+                "per_device_train_batch_size is %d, not %d: %d examples on %d process(es)",
+                *(fits[-1], most, wanted, processes),
+            )
+    at_once = training.per_device_train_batch_size * processes
     if wanted < 1 or wanted % at_once:
         raise UserError(
             f"{name} {wanted} is not a multiple of per_device_train_batch_size "

@@ -130,12 +130,12 @@ def beside_table(rows: Sequence[Table11Row]) -> Table:
     return tabulate("Beside the paper's figures", lines, notes if lines else [])
 
 
-def gate(rows: Sequence[Table11Row], *, go_on: bool) -> Iterator[str]:
-    """Lines on random and base beside the paper's; a UserError behind them where they miss it, unless it goes on."""
+def gate(rows: Sequence[Table11Row]) -> Iterator[str]:
+    """Lines on random and base beside the paper's; a UserError behind them where they miss it."""
     table = beside_table(rows)
     yield from (*markdown(table).splitlines(), *table.notes)
     missed = [figure for row in rows for figure in figures(row) if figure.missed]
-    if missed and not go_on:
+    if missed:
         raise UserError(
             f"{len(missed)} figure(s) of {missed[-1].row} miss the paper; see above, and docs/reproduce.md, what the paper "
             "leaves open; --go-on continues"

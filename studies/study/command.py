@@ -1,23 +1,20 @@
-"""`sozo study` and `sozo table11`."""
+"""`sozo study`, `sozo table11` and `sozo nouns`."""
 
-import os
 import re
 import shlex
 import signal
 import sys
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
-from sozo.data.errors import UserError
 from sozo.data.preemption import PREEMPTED
+from sozo.data.record import write_whole
+from sozo.data.run_folder import RunFolder
+from sozo.eval.evaluated import named
 from sozo.eval.terminal import print_lines
-from sozo.studies.study.process import GRACE
-
-if TYPE_CHECKING:
-    from sozo.studies.study.config import Study
 
 
 def study(
@@ -37,6 +34,10 @@ def study(
             help="Folder of the study (default: the YAML's output_dir; with --model, below that)."
         ),
     ] = None,
+    status: Annotated[
+        bool,
+        typer.Option("--status", help="Print the steps, and how far each is."),
+    ] = False,
     dry_run: Annotated[
         bool,
         typer.Option(
@@ -48,12 +49,9 @@ def study(
         bool,
         typer.Option(
             "--check",
-            help="Say what is missing here for any step to do, or try it; exit status 1 if something does not work.",
+            help="Say what is missing here for any step to do; exit status 1 if something is.",
         ),
     ] = False,
-    only: Annotated[
-        str | None, typer.Option(metavar="STEP", help="Run this step alone.")
-    ] = None,
     launcher: Annotated[
         str, typer.Option(help="Words instead of these, such as 'srun node.sh'.")
     ] = "accelerate launch",
@@ -64,13 +62,6 @@ def study(
             help="All steps with 1,024 answers and two updates, in OUTPUT-rehearsal.",
         ),
     ] = False,
-    grace: Annotated[
-        int,
-        typer.Option(
-            envvar="TORCH_ELASTIC_SHUTDOWN_TIMEOUT",
-            help="Seconds for a step to write its checkpoint when SIGTERM comes.",
-        ),
-    ] = GRACE,
     go_on: Annotated[
         bool,
         typer.Option("--go-on", help="Go on where random or base miss the paper."),
@@ -84,49 +75,50 @@ def study(
 
     With arms and seeds as the YAML says, and Table 11 beside the paper's.
     """
+    from sozo.studies.study import run
     from sozo.studies.study.config import load_study
-    from sozo.studies.study.needs import missing
-    from sozo.studies.study.rehearsal import rehearsal, rehearsed
-    from sozo.studies.study.run import chosen, plan, run_study, terminal, to_do
-    from sozo.studies.study.steps import study_steps
-    from sozo.studies.study.trial import trial
+    from sozo.studies.study.page import study_result, write_result
+    from sozo.studies.study.plan import missing
+    from sozo.studies.study.rehearsal import rehearsed
+    from sozo.studies.study.steps import GATE, study_steps
 
     signal.signal(signal.SIGTERM, _end_preempted)
     settings = load_study(file, output, model)
-    if page:
-        _page(settings)
-        return
-    told = re.findall(r"--num_processes[ =](\d+)", launcher)
-    processes = max(map(int, told), default=None)
     if rehearse:
-        settings = rehearsal(settings, processes)
-    steps = chosen(study_steps(settings), only, processes)
+        settings = replace(settings, output_dir=f"{settings.output_dir}-rehearsal")
+    told = map(int, re.findall(r"--num_processes[ =](\d+)", launcher))
+    steps = [
+        step
+        for step in study_steps(settings, max(told, default=None))
+        if step.name != GATE or not (go_on or rehearse)
+    ]
     if rehearse:
         steps = list(map(rehearsed, steps))
-    launch = shlex.split(launcher)
-    lacking = list(missing(settings, to_do(settings, steps)))
-    if dry_run:
-        lines = [f"# missing: {line}" for line in lacking]
-        typer.echo("\n".join([*plan(settings, steps, launch), *lines]))
-        raise typer.Exit(bool(lacking))
-    if check and not lacking:
-        lacking = list(trial(settings, steps, launch, terminal.print))
-    if check or lacking:
-        print_lines(lacking or ["Nothing is missing"])
-        raise typer.Exit(bool(lacking))
-    run_study(settings, steps, launch, grace, go_on=go_on, rehearse=rehearse)
-    if steps[-1].name == "table":
-        table = Path(settings.step_folder("table"))
-        result = (table / "result.md").read_text("utf-8")
-        print_lines([result, f"The page: {table / 'report.html'}"])
+    if status:
+        print_lines(run.status(steps))
+        return
+    if not page:
+        launch = shlex.split(launcher)
+        lacking = list(missing(settings, run.to_do(steps)))
+        if dry_run or not lacking:  # what cannot be is refused
+            planned = list(run.plan(settings, steps, launch))
+        if dry_run:
+            lines = [f"# missing: {line}" for line in lacking]
+            typer.echo("\n".join([*planned, *lines]))
+        elif check or lacking:
+            print_lines(lacking or ["Nothing is missing"])
+        if dry_run or check or lacking:
+            raise typer.Exit(bool(lacking))
+        run.run_study(settings, steps, launch, rehearse=rehearse)
+    table = Path(settings.step_folder("table"))
+    text = write_result(table, study_result(settings), "result")
+    print_lines([text, f"The page: {table / 'report.html'}"])
 
 
 def table11(
     rows: Annotated[
         list[str],
-        typer.Argument(
-            metavar="NAME=DIR", help="Tables of answers; gains are over `base`."
-        ),
+        typer.Argument(help="Tables of answers, NAME=DIR; gains are over `base`."),
     ],
     output: Annotated[
         Path, typer.Option(help="Folder of table11.md, report.html and metrics.json.")
@@ -137,57 +129,51 @@ def table11(
             help="Show the paper's rows of this model, such as Swallow-8B, too."
         ),
     ] = None,
-    second_encoder: Annotated[
-        str | None, typer.Option(help="One that nobody trained on, such as e5.")
-    ] = None,
-    nouns: Annotated[
-        str | None,
-        typer.Option(
-            help="Whose mean is taken out of its vectors: tiny, or a file (default: JumanDIC's)."
-        ),
-    ] = None,
-    title: Annotated[str, typer.Option(help="The page's heading.")] = "Table 11",
+    gate: Annotated[
+        bool,
+        typer.Option("--gate", help="Fail where random or base miss the paper."),
+    ] = False,
 ) -> None:
     """The paper's Table 11 of your tables of answers.
 
     The paper's rows stand below. A row named as in the paper (random, base, SFT, DPO 1, DPO 2, GRPO) has the paper's
-    figures beside it in metrics.json. With a second encoder each row's gain over `base`, or the first row, stands
-    beside its gain by that encoder, both in standard deviations of the base's scores.
+    figures beside it in metrics.json.
     """
+    from sozo.studies.study import beside_paper
     from sozo.studies.study.page import tables_result, write_result
 
-    folders = dict(_named(rows))
-    result = tables_result(title, folders, paper_model, second_encoder, nouns)
+    folders = {name or path: Path(path) for name, path in map(named, rows)}
+    result = tables_result("Table 11", folders, paper_model)
+    if gate:
+        print_lines(beside_paper.gate(result.table.rows))
     print_lines(
         [write_result(output, result, "table11"), f"The page: {output / 'report.html'}"]
     )
 
 
+def nouns(
+    model: Annotated[
+        str, typer.Option(help="A folder, a hub id or tiny: whose tokenizer.")
+    ],
+    output: Annotated[Path, typer.Option(help="Folder of nouns.txt, one a line.")],
+    first: Annotated[int, typer.Option(help="How many nouns, at most.")] = 2500,
+    language: Annotated[str, typer.Option(help="ja or en.")] = "ja",
+) -> None:
+    """The nouns that a model's tokenizer writes with the fewest tokens: for lists that it learns from."""
+    from sozo.models.weights import load_tokenizer, pinned
+    from sozo.studies.study.config import NOUNS_FILE
+    from sozo.training.known_nouns import frequent_nouns
+
+    settings = {"model": model, "language": language, "first": first}
+    folder = RunFolder(output, settings)
+    folder.start({}, {})
+    listed = frequent_nouns(load_tokenizer(*pinned(model, None)), language, first)
+    write_whole(output / NOUNS_FILE, ("\n".join(listed) + "\n").encode())
+    folder.finish({"nouns": len(listed)})
+    typer.echo(output / NOUNS_FILE)
+
+
 def _end_preempted(*_: Any) -> NoReturn:
     """End with the step under way, which may write a checkpoint; another SIGTERM changes nothing."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    os.write(2, f"SIGTERM: ends, with exit status {PREEMPTED}\n".encode())
     sys.exit(PREEMPTED)
-
-
-def _named(words: Sequence[str]) -> list[tuple[str, Path]]:
-    pairs = [
-        (name, Path(path)) for name, _, path in (word.partition("=") for word in words)
-    ]
-    for word, (name, _) in zip(words, pairs, strict=True):
-        if not name or word.endswith("=") or "=" not in word:
-            raise UserError(f"{word}: give NAME=DIR, such as base=runs/base")
-    return pairs
-
-
-def _page(settings: "Study") -> None:
-    """Write result.md and report.html of a study with arms or several seeds and, last, metrics.json."""
-    from sozo.studies.study.page import study_result, write_result
-
-    folder = Path(settings.step_folder("table"))
-    print_lines(
-        [
-            write_result(folder, study_result(settings), "result"),
-            f"The page: {folder / 'report.html'}",
-        ]
-    )

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sozo.data.errors import UserError
 from sozo.eval.evaluated import not_alike
 from sozo.eval.findings import first_measures
 from sozo.eval.report.labels import english
@@ -31,11 +30,8 @@ def control_rows(
     """Of runs' folders by row (a row may come once for each task), each row beside its base."""
     runs: dict[str, dict[str, RunResult]] = {}
     for row, folder in folders:
-        if (run := finished_run(folder)) is None:
-            raise UserError(
-                f"{folder}: holds no finished run; a study's step, or sozo run, makes one"
-            )
-        runs.setdefault(run.task, {})[row] = run
+        if run := finished_run(folder):
+            runs.setdefault(run.task, {})[row] = run
     found: dict[Measure, dict[str, Cell]] = {}
     for task, by_row in runs.items():
         for measure in first_measures(task_type(task)):

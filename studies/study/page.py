@@ -36,7 +36,7 @@ from sozo.studies.study.claims import (
     when_noted,
 )
 from sozo.studies.study.config import Study
-from sozo.studies.study.steps import control_runs, study_rows
+from sozo.studies.study.steps import StudyList
 from sozo.studies.study.table11 import MEASURES, Table11, Table11Row, table11
 from sozo.tasks import finished_run
 
@@ -189,7 +189,7 @@ def tables_result(
         again = [arm for arm in study.rows if arm.again or arm.name == "before"]
         beside = [study.at(arm.name, seed) for arm in again for seed in arm.seeds]
         bases, before = study.bases(), study.bases("before")
-        controls = control_tasks.control_rows(control_runs(study), before)
+        controls = control_tasks.control_rows(StudyList(study).controls, before)
     table = table11(folders, paper_model, beside, bases, second)
     models = [Evaluated(name, runs={("", ""): run}) for name, run in runs.items()]
     return StudyResult(title, table, controls, models, study)
@@ -198,7 +198,7 @@ def tables_result(
 def study_result(study: Study) -> StudyResult:
     """Read the rows of a finished study."""
     kind = "Table 11" if study.arms is None else f"The study {study.name}"
-    folders = {name: row.answers for name, row in study_rows(study).items()}
+    folders = {name: row.answers for name, row in StudyList(study).rows.items()}
     settings = study.paper_model, study.second_encoder, study.nouns
     return tables_result(f"{kind}: {study.model}", folders, *settings, study)
 
@@ -277,7 +277,7 @@ def four_lines(result: StudyResult) -> list[str]:
         drawn = [arm for arm in result.arms if arm.startswith(f"{base} temperature=")]
         than = f"than {', '.join(drawn)}" if drawn else "too"
         hotter += f" (to compare, draw {base} at other temperatures {than}: its sampling in {study.file})"
-    record = Path(study_rows(study)[row].model or "", "run_config.json")
+    record = Path(StudyList(study).rows[row].model or "", "run_config.json")
     if record.is_file():
         beside = read_json(record)["free"]["script"].get("beside") or {}
         lost += "".join(f"; {n} of {path} stood beside" for path, n in beside.items())

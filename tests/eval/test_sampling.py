@@ -192,10 +192,10 @@ def launch(folder, *flags):
         str(config),
     ]
     recipe = [
-        *("-m", "sozo.studies.study.sample"),
+        *("-m", "sozo", "dat"),
         "--model",
         "random",
-        "--output_dir",
+        "--output",
         str(folder),
         *flags,
     ]
@@ -205,11 +205,9 @@ def launch(folder, *flags):
 @pytest.mark.studies
 @pytest.mark.launches
 def test_two_processes_give_the_table_of_one(tmp_path, jumandic_checker, ginza):
-    (tmp_path / "dat.yaml").write_text(
-        "noun_checker: jumandic\nbatch_size: 16\nseed: 9\n"
-    )
     # By the launcher itself: elsewhere its processes are forks.
-    words = launch("out", "--config", "dat.yaml", "--num_answers", "100", "--seed", "5")
+    flags = "--noun_checker jumandic --batch_size 16 --num_answers 100 --seed 5"
+    words = launch("out", *flags.split())
     done = subprocess.run(
         words,
         cwd=tmp_path,
@@ -243,28 +241,6 @@ def test_two_processes_give_the_table_of_one(tmp_path, jumandic_checker, ginza):
     states = dict.fromkeys(STATES, 0) | {COMPLETE: 100}
     told = {"ten_words": 100, "refused": {}, "states": states}
     assert metrics == row.metrics() | told
-
-
-@pytest.mark.studies
-@pytest.mark.parametrize(
-    ("row", "words"),
-    [
-        ("step: unknown flag", "--modl tiny"),
-        ("step: no number", "--model random --output_dir x --seed first"),
-        ("step: no such file", "--config none.yaml"),
-        ("step: unknown setting", "--config odd.yaml"),
-        ("step: no folder", "--model random"),
-    ],
-)
-def test_a_mistake_in_a_studys_step_is_one_line(row, words, tmp_path, monkeypatch):
-    from sozo.studies.study.sample import main
-
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "odd.yaml").write_text("temprature: 1\n")
-    monkeypatch.setattr(sys, "argv", ["sample.py", *words.split()])
-    with refused(row):
-        main()
-    assert not (tmp_path / "x").exists()
 
 
 def test_usable_answers_want_one_process(tmp_path, monkeypatch):

@@ -1,6 +1,6 @@
 """Stands in for `accelerate launch`: plays the step that it is asked to launch, in a second, without a model.
 
-It writes what the step would leave: a table of answers (sample) or a model's folder, and metrics.json last.
+It writes what the step would leave: a table of answers or a model's folder, and metrics.json last.
 STANDIN_FAIL and STANDIN_HANG name the step that fails (with STANDIN_STATUS) or hangs halfway; every start is written
 to STANDIN_CALLS, and STANDIN_RUN into metrics.json, as a run time would be.
 """
@@ -15,14 +15,18 @@ from fakes import Answer, write_answer_table
 
 
 def main():
-    assert (sys.argv[1], sys.argv[3]) == ("--config_file", "-m")
-    module, *words = sys.argv[4:]
-    played = module.rpartition(".")[2]
-    if module == "sozo":
-        train, played, *words = words
-        assert train == "train"
-    flags = {words[i].removeprefix("--"): words[i + 1] for i in range(0, len(words), 2)}
-    output = Path(flags["output_dir"])
+    launched = sys.argv[1], *sys.argv[3:5]
+    assert launched == ("--config_file", "-m", "sozo")
+    command, *words = sys.argv[5:]
+    trains = command == "train"
+    assert trains or command == "dat"
+    played = words[0] if trains else command
+    flags = {
+        word.removeprefix("--"): behind
+        for word, behind in zip(words, [*words[1:], ""], strict=True)
+        if word.startswith("--")
+    }
+    output = Path(flags["output_dir" if trains else "output"])
     with Path(os.environ["STANDIN_CALLS"]).open("a") as calls:
         calls.write(f"{output.name}\n")
     output.mkdir(parents=True, exist_ok=True)
@@ -32,7 +36,7 @@ def main():
     )
     sys.stdout.write("1%\r50%\r100%\rbar done\n")
     sys.stdout.flush()
-    if played != "sample":
+    if trains:
         (output / "checkpoint-4").mkdir(exist_ok=True)
         (output / "checkpoint-4" / "model.safetensors").touch()
     if os.environ.get("STANDIN_FAIL") == output.name:
@@ -44,7 +48,7 @@ def main():
     for name in ("answers", "model_name_or_path"):
         path = Path(flags.get(name, "."))
         assert path == Path("tiny") or path.is_dir(), path
-    if played == "sample":
+    if not trains:
         write_answer_table(
             output / "answers" / "part-00000.parquet",
             table(flags["source"], int(flags["num_answers"])),

@@ -150,13 +150,11 @@ def test_yaml_is_taken(block, monkeypatch, tmp_path):
     )
     values = yaml.safe_load(block)
     if "arms" in values:  # a study's
-        from sozo.studies.study.arms import read_arms
+        from sozo.studies.study.arms import Arm, complete
         from sozo.studies.study.claims import Claim, Difference, check_claims
-        from sozo.studies.study.config import FLAGS
 
-        arms = {
-            arm.name: arm for arm in read_arms(values["arms"], values["seeds"], FLAGS)
-        }
+        given = {name: Arm(**arm) for name, arm in values["arms"].items()}
+        arms = complete(given, values["seeds"])
         exploratory = [Difference(**line) for line in values.get("exploratory", [])]
         check_claims(
             [Claim(**claim) for claim in values.get("claims", [])], exploratory, arms

@@ -18,7 +18,7 @@ from sozo.tasks import task_types
 pytestmark = pytest.mark.studies  # of the whole repository
 
 ROOT = Path(__file__).parents[2]
-STUDIES = {"agreement", "correlate", "encoders", "rate"}
+STUDIES = {"agreement", "correlate", "nouns", "rate"}
 SUITE = {"form", "judge", "people", "words"}
 TASKS = {
     "sipen",

@@ -57,7 +57,7 @@ def test_the_tolerance_by_hand():
 
 def test_an_honest_study_goes_on():
     rows = read({}, {})
-    *_, line = gate(rows, go_on=False)
+    *_, line = gate(rows)
     assert line == (
         "base: usable lists by repeated_words: 105,401 with refuse and 106,901 with keep; the paper's 105,401 agree "
         "with refuse."
@@ -72,15 +72,14 @@ def test_an_honest_study_goes_on():
 def test_a_row_that_misses_the_paper_is_told_and_stops_the_study():
     shown = []
     with refused("study: base misses the paper"):
-        shown += gate(read({}, {"usable": 101_500}), go_on=False)
-    shown = list(gate(read({}, {"usable": 101_500}), go_on=True))
+        shown.extend(gate(read({}, {"usable": 101_500})))
     (missed,) = [line for line in shown if line.startswith("|") and "yes" in line]
     cells = [cell.strip() for cell in missed.strip("|").split("|")]
     assert cells == [
         *("base", "usable", "101,500", "105,401 ± 282", "-3,901", "818", "yes")
     ]
     with refused("study: random misses the paper"):
-        list(gate(read({"score": 0.41, "std": 0.03}, {})[:1], go_on=False))
+        list(gate(read({"score": 0.41, "std": 0.03}, {})[:1]))
 
 
 def test_fewer_answers_widen_the_tolerance_and_compare_no_different_words():

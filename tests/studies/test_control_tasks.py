@@ -1,6 +1,8 @@
 """A study's control tasks: shares, and differences from the base, of stand-ins for trained rows."""
 
 import random
+import shlex
+from dataclasses import replace
 
 import pytest
 
@@ -9,7 +11,7 @@ from sipen_runs import run_of, truthful
 from sozo.studies.study.config import load_study
 from sozo.studies.study.control_tasks import control_rows
 from sozo.studies.study.page import StudyResult, to_markdown
-from sozo.studies.study.steps import control_runs, study_steps
+from sozo.studies.study.steps import StudyList, study_steps
 from sozo.studies.study.table11 import table11
 from sozo.suite.sipen.items import (
     ANSWERS,
@@ -51,6 +53,25 @@ def beside(base, model):
     }
 
 
+def test_a_control_is_a_share_a_difference_and_its_interval(tmp_path):
+    base = row(tmp_path, "base", 0.9)
+    same = beside(base, base)["sipen/controls"]
+    change = same.change.estimate
+    assert change.value == 0
+    assert change.low == pytest.approx(-change.high)
+    assert (
+        -0.1 < change.low < -0.05
+    )  # two pseudo-observations: no certainty even where nothing changed
+    other = row(tmp_path, "other", 0.5)
+    said = beside(base, other)["sipen/controls"]
+    assert said.estimate == other.estimate(said.measure)
+    assert said.change.estimate == other.against(base, said.measure)
+    assert said.change.estimate.high < -0.1
+    assert said.change.estimate.value == pytest.approx(
+        said.value - base.estimate(said.measure).value
+    )
+
+
 def answering(folder, name, answers):
     """A run that answers controls right, and premises' scale items by `answers`: direction -> answer."""
     words = dict(zip(ANSWERS, OPTIONS, strict=True))
@@ -86,6 +107,16 @@ def test_scale_answers_wrong_by_both_readings_are_errors_and_moves_between_them_
     assert errors.change.estimate.low > 0.1
 
 
+def test_without_scale_items_the_controls_stand_alone(tmp_path):
+    controls = [item for item in trial_items() if item.direction in CONTROL]
+    run = finished_run(
+        run_of(
+            tmp_path / "c", truthful, items=controls, sipen_prompt="sipen-ja-v2"
+        ).folder
+    )
+    assert list(beside(run, run)) == ["sipen/controls"]
+
+
 def test_what_is_on_another_scale_is_not_compared(tmp_path):
     base = row(tmp_path, "base", 0.9)
     run = run_of(tmp_path / "literal", truthful, sipen_prompt="sipen-ja-v1")
@@ -98,14 +129,21 @@ def test_a_study_asks_the_base_and_every_trained_row(tmp_path):
     study = load_study(study_file(tmp_path, control_tasks={"sipen": {}}), "runs/s")
     steps = {step.name: step for step in study_steps(study)}
     controls = {"base-sipen", "sft-sipen", "dpo1-sipen", "dpo2-sipen", "grpo-sipen"}
-    assert {folder.name for _, folder in control_runs(study)} == controls
+    assert controls < set(steps)
+    runs = StudyList(study).controls
+    assert ("GRPO", "grpo-sipen") in {(row, folder.name) for row, folder in runs}
+    assert {folder.name for _, folder in runs} == controls
     grpo = steps["grpo-sipen"]
-    assert grpo.inputs == ("grpo",)
-    told = [grpo.flags[name] for name in ("task", "model", "source")]
-    assert told == ["sipen", "runs/s/grpo", "GRPO"]
+    assert grpo.after == ("grpo",)
+    said = shlex.join(grpo.words([]))
+    assert said.startswith("--config_file ")
+    assert " -m sozo run --backend transformers " in said
+    assert " --model grpo=runs/s/grpo --tasks sipen --flat " in said
     assert not {"max_new_tokens", "temperature", "noun_checker"} & set(grpo.flags)
-    assert controls < set(steps["table"].inputs)
-    assert list(steps).index("grpo") < list(steps).index("grpo-sipen")
+    names = list(steps)
+    assert names.index("grpo") < names.index("grpo-sipen")
+    plain = [step.name for step in study_steps(replace(study, control_tasks={}))]
+    assert plain == [name for name in names if name not in controls]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +159,7 @@ def test_a_study_asks_the_base_and_every_trained_row(tmp_path):
 )
 def test_what_cannot_be_a_control_is_refused(changes, row, tmp_path):
     with refused(row):
-        load_study(study_file(tmp_path, **changes))
+        study_steps(load_study(study_file(tmp_path, **changes)))
 
 
 def test_the_difference_stands_beside_the_row(tmp_path):
@@ -146,10 +184,8 @@ def test_the_difference_stands_beside_the_row(tmp_path):
     assert "90.3% [" in lines["base"]
     stored = result.to_json()["control_tasks"]["sipen/controls"]
     assert "difference" not in stored["base"]
-    same, change = stored["SFT"], stored["GRPO"]
-    assert same["difference"] == 0
-    # Two pseudo-observations: no certainty even where nothing changed.
-    assert -0.1 < same["difference_low"] < -0.05
+    assert stored["SFT"]["difference"] == 0
+    change = stored["GRPO"]
     assert (
         change["difference_low"] < change["difference"] < change["difference_high"] < 0
     )

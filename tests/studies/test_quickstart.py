@@ -1,7 +1,7 @@
 """The student's command, shortened: the same seed gives the same table, and the page stands alone."""
 
-import argparse
 import html
+import json
 import os
 import re
 import shlex
@@ -10,15 +10,26 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
-import warm
 from fakes import Answer, write_answer_table
 from finished_runs import given_dat
 from http_server import wait_until
 from sozo.data.record import read_json, write_json
 from sozo.eval.cli import make_app
 from sozo.studies import quickstart
+
+HISTORY = [
+    {
+        "step": k,
+        "reward": 8.0 + k,
+        "dat/score": 0.8,
+        "loss": 0.1,
+        "rewards/x/mean": 1.0,
+    }
+    for k in (1, 2)
+]
 
 
 @pytest.fixture
@@ -55,12 +66,17 @@ def left(tmp_path):
     return folders
 
 
-def test_the_page_says_what_was_aimed_at(left, tmp_path, capsys, monkeypatch):
+def test_the_page_says_what_was_aimed_at_and_how_training_went(
+    left, tmp_path, capsys, monkeypatch
+):
     monkeypatch.setattr(
         quickstart, "find_spec", lambda _: None
     )  # two lists have no pairing
     monkeypatch.setenv("COLUMNS", "200")
-    quickstart.show(argparse.Namespace(output_dir=tmp_path), left, 0.0)
+    (tmp_path / "grpo" / "trainer_state.json").write_text(
+        json.dumps({"log_history": HISTORY}), "utf-8"
+    )
+    quickstart.show(tmp_path, left, 0.0)
     printed = capsys.readouterr().out
     (all_lists,) = re.findall(r"All lists: sozo (.*) --output lists\.csv", printed)
     run = CliRunner().invoke(
@@ -75,53 +91,16 @@ def test_the_page_says_what_was_aimed_at(left, tmp_path, capsys, monkeypatch):
     )  # ten words in two lists
     assert re.search(r"before +0\.6000 +50\.0% +20\b", printed)
     assert re.search(
-        r"after GRPO: .*\n( .*\n)* not known: what it was trained on\n", facts
+        r"after GRPO: .*\n(  .*\n)*  not known: what it was trained on\n", facts
     )
     page = html.unescape((tmp_path / "report.html").read_text("utf-8"))
     for english, japanese in quickstart.NOTES:
         assert f'<span lang="en">{english}</span>' in page
         assert f'<span lang="ja">{japanese}</span>' in page
-
-
-# What it launches is a fork of this.
-REFUSED = """
-import sys
-from pathlib import Path
-from sozo.data.errors import one_line_errors
-from sozo.studies.quickstart import launch
-from sozo.studies.study.steps import Step
-
-settings = {"run_name": "two words"}
-files = {"config": Path("recipes/tiny/grpo.yaml"), "launcher": Path("recipes/accelerate/single.yaml")}
-refused = Step("grpo", "grpo", settings, **files)
-with one_line_errors("error"):
-    launch("GRPO", [refused], Path(sys.argv[1]), ["--no_such_flag", "1"])
-"""
-
-
-def test_commands_can_be_pasted_and_lines_say_which_training_they_are_of(tmp_path):
-    log = tmp_path / "logs" / "GRPO.log"
-    done = warm.run([sys.executable, "-c", REFUSED, log])
-    *said, error = done.stderr.splitlines(keepends=True)
-    assert re.search(
-        r"GRPO: grpo ended with exit status 2 \(.*no_such_flag.*GRPO\.log has more\)$",
-        error,
-    )
-    first, *lines = "".join(said).split("GRPO | ")[1:]
-    assert shlex.split(first)[1:] == [
-        *(
-            "python",
-            "-m",
-            "sozo",
-            "train",
-            "grpo",
-            "--config",
-            "recipes/tiny/grpo.yaml",
-        ),
-        *("--run_name", "two words", "--no_such_flag", "1"),
-    ]
-    assert lines
-    assert "no_such_flag" in log.read_text("utf-8")
+    curves = page.split("Learning curves</span>", 2)[2]
+    assert (
+        curves.count("<figure") == 2
+    )  # what is paid and the score; a loss only where nothing is paid
 
 
 def test_both_trainings_end_with_the_quickstart(tmp_path):
@@ -129,13 +108,15 @@ def test_both_trainings_end_with_the_quickstart(tmp_path):
     command = [sys.executable, "-m", "sozo.studies.quickstart"]
     for ended_by in (signal.SIGINT, signal.SIGTERM):
         with subprocess.Popen(
-            [*command, "--output_dir", str(tmp_path / "out")],
+            command,
+            cwd=tmp_path,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
         ) as process:
-            started = [next(process.stderr) for _ in range(3)]
-            assert sum("| $ python -m" in line for line in started) == 2
+            running = 0
+            while running < 2:
+                running += ": running" in next(process.stderr)
             process.send_signal(ended_by)
             process.stderr.read()  # to its end: nobody is left who could write
         assert process.returncode
@@ -143,14 +124,30 @@ def test_both_trainings_end_with_the_quickstart(tmp_path):
         wait_until(lambda left=left: subprocess.run(left, check=False).returncode)
 
 
+SMALL = """
+from pathlib import Path
+import sys
+from sozo.studies.quickstart import main
+main(Path(sys.argv[1]), Path(sys.argv[2]))
+"""
+
+
 @pytest.mark.slow
 def test_quickstart_twice_gives_the_same_table_and_page(tmp_path):
+    values = yaml.safe_load(quickstart.STUDY.read_text("utf-8"))
+    values |= {"num_answers": 256, "num_training_answers": 160, "top_k": 160}
+    values["arms"]["GRPO"]["max_steps"] = 12
+    for section in ("sampling", "training"):
+        for key in {"launcher", "sft", "grpo"} & values[section].keys():
+            path = quickstart.STUDY.parent / values[section][key]
+            values[section][key] = str(path)
+    (tmp_path / "small.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
+
     def run(name):
-        flags = ["--num_answers", "256", "--max_steps", "12", "--num_lists", "160"]
-        command = [sys.executable, "-m", "sozo.studies.quickstart", *flags]
+        command = [sys.executable, "-c", SMALL, "small.yaml", name]
         own = {"SOZO_CACHE": str(tmp_path / name / "cache"), "WANDB_MODE": "offline"}
         done = subprocess.run(
-            [*command, "--output_dir", name],
+            command,
             cwd=tmp_path,
             env=os.environ | own,
             capture_output=True,

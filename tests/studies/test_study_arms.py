@@ -1,16 +1,15 @@
-"""A study's arms and seeds: which commands they stand for, what is made once, what is refused, what is made anew."""
+"""A study's arms and seeds: which commands they stand for, what is made once, what is refused."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
 from sentences import refused
+from sozo.data.errors import OtherSettingsError
 from sozo.studies.study.config import load_study
-from sozo.studies.study.needs import missing
-from sozo.studies.study.plan import plan_lines, training_of
-from sozo.studies.study.record import Records, State
-from sozo.studies.study.steps import study_rows, study_steps
+from sozo.studies.study.plan import plan_lines
+from sozo.studies.study.record import State, start, state
+from sozo.studies.study.steps import StudyList, study_steps
 from tiny_study import change
 
 ARMS = {
@@ -44,7 +43,7 @@ def load(folder, **changes):
 
 def test_steps_by_hand(arms):
     steps = {step.name: step for step in study_steps(load(arms))}
-    assert {name: step.inputs for name, step in steps.items() if name != "table"} == {
+    assert {name: step.after for name, step in steps.items()} == {
         "random": (),
         "base": (),
         "warm": (),
@@ -70,24 +69,24 @@ def test_steps_by_hand(arms):
     drawn = {
         name: (s.flags["num_answers"], s.flags["seed"])
         for name, s in steps.items()
-        if not s.config and s.flags
+        if not s.trains
     }
-    assert drawn.pop("random-32") == ("32", "1000")
+    assert drawn.pop("random-32") == (32, 1000)
     assert drawn.pop("sft-32") == (
-        "32",
-        "2000",
+        32,
+        2000,
     )  # from a model that was trained on what came from seed 1000
-    assert drawn.pop("random-8") == ("8", "1000")
+    assert drawn.pop("random-8") == (8, 1000)
     assert {name: count for name, (count, _) in drawn.items()} == dict.fromkeys(
-        drawn, "16"
+        drawn, 16
     )
-    assert {seed for name, (_, seed) in drawn.items() if "@1" in name} == {"1"}
+    assert {seed for name, (_, seed) in drawn.items() if "@1" in name} == {1}
     assert {
-        name: s.flags["seed"] for name, s in steps.items() if s.config and "@1" in name
+        name: s.flags["seed"] for name, s in steps.items() if s.trains and "@1" in name
     } == {
-        "sft@1": "1",
-        "sft8@1": "1",
-        "sft-grpo@1": "1",
+        "sft@1": 1,
+        "sft8@1": 1,
+        "sft-grpo@1": 1,
     }
 
 
@@ -106,13 +105,13 @@ def test_an_arm_says_over_the_study_what_it_says(arms):
         steps["sft-grpo"].flags["learning_rate"],
         steps["sft-grpo"].flags["run_name"],
     ) == (
-        "0.0001",
+        1e-4,
         "recipes-sft-grpo",
     )
-    assert steps["sft"].flags["top_k"] == "64"
+    assert steps["sft"].flags["top_k"] == 64
     assert steps["random"].flags["nouns"] == "tiny"
     assert "dtype" not in steps["random"].flags
-    rows = study_rows(load(arms))
+    rows = StudyList(load(arms)).rows
     assert list(rows)[:4] == ["random", "base", "warm", "SFT"]
     assert (rows["SFT GRPO@1"].model, str(rows["SFT GRPO@1"].answers)) == (
         "o/sft-grpo@1",
@@ -121,28 +120,29 @@ def test_an_arm_says_over_the_study_what_it_says(arms):
     assert (rows["random"].model, rows["cool@1"].model) == (None, "o/sft-grpo@1")
 
 
-def test_answers_to_another_task_stand_beside_an_arm_s_lists(arms, tmp_path):
+def test_answers_to_another_task_stand_beside_an_arm_s_lists(
+    arms, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(arms)
     folder = tmp_path / "stories"
     own = {"train": "sft", "answers": "random", "beside": {str(folder): 8}}
     loaded = load(arms, arms={"random": {"model": "random"}, "a": own})
     step = next(step for step in study_steps(loaded) if step.name == "a")
-    assert step.settings[step.settings.index("--beside") + 1] == json.dumps(
-        {str(folder): 8}
-    )
-    assert f"{folder}: is not there" in "\n".join(missing(loaded, [step]))
+    words = step.words([])
+    assert words[words.index("--beside") + 1] == json.dumps({str(folder): 8})
     folder.mkdir()
     (folder / "metrics.json").write_text("{}", "utf-8")
-    assert str(folder) not in "\n".join(missing(loaded, [step]))
+    assert state(step) == State.WAITS
     # What stands there decides what the step makes.
-    records, alone = Records(tmp_path / "study"), replace(step, inputs=())
-    made = tmp_path / "study" / "a" / "checkpoint"
-    made.mkdir(parents=True)
-    (tmp_path / "study" / "steps").mkdir()
-    records._run(alone).start({}, {})
-    assert records.state(alone) == State.CUT_OFF
+    (arms / "o" / "random-32").mkdir(parents=True)
+    (arms / "o" / "random-32" / "metrics.json").write_text("{}", "utf-8")
+    assert state(step) == State.NEW
+    start(step)
+    (arms / "o" / "a").mkdir()
+    assert state(step) == State.CUT_OFF
     (folder / "metrics.json").write_text("{} ", "utf-8")
-    with refused("arms: answers beside have changed"):
-        records.state(alone)
+    with refused("arms: answers beside have changed", OtherSettingsError):
+        state(step)
 
 
 def test_a_dry_run_counts_with_what_an_arm_says(arms):
@@ -165,21 +165,14 @@ def test_a_dry_run_counts_with_what_an_arm_says(arms):
         ({"a": {"train": "sft"}}, "arms: sft without answers"),
         ({"a": {"answers": "a"}}, "arms: answers of itself"),
         ({"base": {}, "a": {"from": "bas"}}, "arms: from no arm"),
-        ({"a": {"temperature": 1}}, "arms: temperature"),
         ({"a": {"sampling": ["temprature=1"]}}, "arms: unknown way to draw"),
         ({"a": {"sampling": [0.7]}}, "arms: sampling a number"),
-        (
-            {"r": {"model": "frontier", "sampling": "temperature=0.7"}},
-            "arms: sampling of no model",
-        ),
         ({"a": {"num_answers": 1}}, "arms: setting of the study"),
         ({"a": {"config": "grpo.yaml"}}, "arms: config without train"),
         (
-            {"a": {"train": "grpo", "config": "none.yaml"}},
-            "arms: config that is not there",
+            {"r": {}, "a": {"from": "r", "model": "tiny"}},
+            "arms: from another and a model",
         ),
-        ({"a": {"train": "grpo", "tasks": []}}, "arms: list"),
-        ({"r": {"model": "random"}, "a": {"from": "r"}}, "arms: from no model"),
         ({"a": {"seeds": [3]}}, "arms: seed that is none of the study's"),
         ({"a": {"train": "grpo", "sampling": [""]}}, "arms: sampling empty"),
         ({"a/b": {}}, "arms: name no folder"),
@@ -195,44 +188,27 @@ def test_what_cannot_be_is_refused(arms, wrong, row):
         load(arms, arms=wrong)
 
 
-def test_further_mistakes(arms):
+def test_what_a_steps_own_command_refuses_is_refused_before_any_begins(arms):
+    def refuses(row, **arm):
+        loaded = load(arms, arms={"a": arm})
+        with refused(row):
+            for step in study_steps(loaded):
+                plan_lines(loaded, step)
+
+    refuses("arms: unknown setting of a training", train="grpo", lerning_rate=1)
+    refuses("arms: temperature", temperature=1)
+    refuses("arms: unknown setting of sampling", dtyp="float32")
+    refuses("arms: config that is not there", train="grpo", config="none.yaml")
+    two = {"a b": {}, "a-b": {"sampling": "temperature=2"}}
     with refused("arms: two of one folder"):
-        study_steps(load(arms, arms={"a b": {}, "a-b": {"sampling": "temperature=2"}}))
-    step, *_ = study_steps(load(arms, arms={"a": {"train": "grpo", "lerning_rate": 1}}))
-    with refused("arms: unknown setting of a training"):
-        training_of(step)
+        study_steps(load(arms, arms=two))
     with refused("arms: seeds no list"):
         load(arms, seeds=0)
 
 
-def test_with_more_seeds_the_table_is_made_anew_and_nothing_else(arms):
-    def made(*seeds):
-        steps, records = (
-            study_steps(load(arms, seeds=list(seeds), arms={"base": {}})),
-            Records(arms / "o"),
-        )
-        states = {}
-        for step in steps:
-            states[step.name] = records.state(step)
-            if states[step.name] != State.FINISHED:
-                records.start(step)
-                (arms / "o" / step.name).mkdir(exist_ok=True, parents=True)
-                (arms / "o" / step.name / "metrics.json").write_text("{}")
-        return states
-
-    assert made(0) == {"base": State.NEW, "table": State.NEW}
-    assert made(0) == {"base": State.FINISHED, "table": State.FINISHED}
-    assert made(0, 1) == {
-        "base": State.FINISHED,
-        "base@1": State.NEW,
-        "table": State.CHANGED,
-    }
-    assert set(made(0, 1).values()) == {State.FINISHED}
-
-
 def test_an_arm_with_several_samplings_has_a_row_for_each(arms):
-    """They draw with the arm's own model and flags, from what it was trained to be; what they cost is told."""
-    asked = ["temperature=0.5,min_p=0.1", "best-of=4"]
+    """They draw with the arm's own model and flags, from what it was trained to be."""
+    asked = ["temperature=0.5,min_p=0.1", "best-of=4", "verbalized=5"]
     made = load(
         arms,
         arms={
@@ -244,6 +220,7 @@ def test_an_arm_with_several_samplings_has_a_row_for_each(arms):
         "base",
         "base temperature=0.5,min_p=0.1",
         "base best-of=4",
+        "base verbalized=5",
         "GRPO",
         "GRPO top_p=0.9",
     ]
@@ -252,7 +229,5 @@ def test_an_arm_with_several_samplings_has_a_row_for_each(arms):
     assert hot.flags["sampling"] == "temperature=0.5,min_p=0.1"
     assert hot.flags["dtype"] == "float32"
     trained = steps["grpo-top_p-0.9"]
-    assert trained.flags["model"] == steps["grpo"].flags["output_dir"]
-    assert trained.inputs == ("grpo",)
-    best, *_ = plan_lines(made, steps["base-best-of-4"])
-    assert "answers, each the best of 4 in " in best
+    assert trained.flags["model"] == str(steps["grpo"].folder)
+    assert trained.after == ("grpo",)

@@ -1,16 +1,30 @@
-"""What can be said of an encoder without a model: does it see what people see, and what is its distance made of."""
+"""Which encoder deserves to be a reward, or a second encoder: what docs/measure.md reports.
 
+    python benchmarks/encoders.py ja-ginza e5 categories --output runs/encoders
+
+Names are as in --embedding-model. Tables in Markdown for people (encoders.md), JSON for programs (metrics.json).
+"""
+
+import argparse
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
+from sozo.data.errors import one_line_errors
 from sozo.data.jumandic import categories, domains
+from sozo.data.published import load_text
+from sozo.data.record import write_json
 from sozo.scoring.distance import mean_pairwise_distance, paired_distance
-from sozo.scoring.embeddings import Encoder, WordVectors
-from sozo.scoring.embeddings.derived import random_lists
+from sozo.scoring.embeddings import Encoder, WordVectors, make_encoder
+from sozo.scoring.embeddings.derived import NUM_LISTS, random_lists
+from sozo.scoring.embeddings.prompts import PAPER
+from sozo.scoring.languages import read_nouns
+from sozo.scoring.measure import Measure
+from sozo.scoring.numbers import SHARE
+from sozo.scoring.table import Cell, Content, markdown, tabulate
 from sozo.studies.correlation import r_of
 
 PAIRS = 1_000_000
@@ -163,3 +177,77 @@ def measure_encoders(
         "lists": lists,
         "pairs": PAIRS,
     }
+
+
+_AUC, _SCORE, _R = Measure("auc", 3), Measure("score", 4), Measure("r", 2)
+_ABOUT = """\
+Over the {nouns:,} of {of:,} nouns that all these encoders have a vector for. *Distinct vectors*: nouns whose vector no
+other noun has; those that share one are at distance 0. *Same category* and *same domain* are AUCs over {pairs:,} random
+pairs of nouns that people sorted (JumanDIC): how well nearness tells those that share one; 0.5 is chance. *Mean* and
+*sd* are of the DAT scores of {lists:,} random lists, *common direction* the share of these scores' variance that lies
+along the encoder's mean vector: it is about single words, not about pairs.
+"""
+_PAPERS = """\
+The paper's random lists, by {encoder}: mean {score}, sd {std} (Table 11). It does not say with which prompt; the row
+that has these numbers is set up as the paper's.
+"""
+
+
+def main() -> None:
+    """Measure encoders and write `encoders.md` and `metrics.json`, numbers unrounded."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="+", metavar="ENCODER")
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument(
+        "--nouns", help="tiny, or a file with one noun per line (default: JumanDIC's)"
+    )
+    parser.add_argument("--num_lists", type=int, default=NUM_LISTS)
+    parser.add_argument("--seed", type=int, default=0, help="of lists and pairs")
+    args = parser.parse_args()
+    names, output = args.names, args.output
+    made = [make_encoder(name) for name in dict.fromkeys(names)]
+    measured, counts = measure_encoders(
+        made, read_nouns(args.nouns), None, args.num_lists, args.seed
+    )
+    parts = ["# Encoders", _ABOUT.format(**counts)]
+    parts.append(markdown(tabulate("Encoders", [_row(one) for one in measured])))
+    if any(PAPER in name for name in names):
+        parts.append(_PAPERS.format(encoder=PAPER, **load_text("dat_training")[0]))
+    parts += ["## Pearson's r of their scores of the same random lists"]
+    rows = [_correlations(one) for one in measured]
+    page = "\n\n".join([*parts, markdown(tabulate("r", rows))]) + "\n"
+    output.mkdir(parents=True, exist_ok=True)
+    (output / "encoders.md").write_text(page, "utf-8")
+    numbers = counts | {
+        "seed": args.seed,
+        "encoders": [asdict(one) for one in measured],
+    }
+    write_json(output / "metrics.json", numbers)
+    print(page)
+
+
+def _row(encoder: Measured) -> dict[str, Content]:
+    return {
+        "Encoder": encoder.name,
+        "Nouns": encoder.nouns,
+        "Distinct vectors": encoder.distinct,
+        "Same category": Cell(encoder.same_category, _AUC),
+        "Same domain": Cell(encoder.same_domain, _AUC),
+        "Mean": Cell(encoder.mean, _SCORE),
+        "Sd": Cell(encoder.std, _SCORE),
+        "Common direction": Cell(encoder.common_direction, SHARE),
+    }
+
+
+def _correlations(encoder: Measured) -> dict[str, Content]:
+    return {
+        "Encoder": encoder.name,
+        **{name: Cell(r, _R) for name, r in encoder.r.items()},
+    }
+
+
+if __name__ == "__main__":
+    with one_line_errors("encoders"):
+        main()

@@ -40,9 +40,9 @@ def plan_lines(study: Study, step: Step) -> list[str]:
     try:
         if step.trains:
             return _training(study, step, words[2:])
-        from sozo.eval.flags import expand_flags, list_flags
+        from sozo.eval.flags import expand_flags
 
-        words = expand_flags(words, list_flags(_commands()))
+        words = expand_flags(words, _commands())
         _commands().commands[words[0]].make_context(words[0], words[1:])
     except (_USAGE, UserError) as error:
         raise UserError(f"step {step.name}: {error}") from error

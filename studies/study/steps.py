@@ -191,7 +191,7 @@ class StudyList:
             after = (NOUNS,) if NOUNS in self.steps else ()
         given = {key: value for key, value in study.sampling.items() if key in names}
         # A row of which no list is usable is a row.
-        flags = given | own | flags | {"seed": number, "keep_going": True}
+        flags = given | own | flags | {"seed": number}
         launcher = study.sampling.get("launcher", study.training.launcher)
         return self._add(study.at(name, seed), (command,), flags, after, launcher)
 

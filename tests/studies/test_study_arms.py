@@ -208,7 +208,7 @@ def test_what_a_steps_own_command_refuses_is_refused_before_any_begins(arms):
 
 def test_an_arm_with_several_samplings_has_a_row_for_each(arms):
     """They draw with the arm's own model and flags, from what it was trained to be."""
-    asked = ["temperature=0.5,min_p=0.1", "best-of=4", "verbalized=5"]
+    asked = ["temperature=0.5,min_p=0.1", "best-of=4"]
     made = load(
         arms,
         arms={
@@ -220,7 +220,6 @@ def test_an_arm_with_several_samplings_has_a_row_for_each(arms):
         "base",
         "base temperature=0.5,min_p=0.1",
         "base best-of=4",
-        "base verbalized=5",
         "GRPO",
         "GRPO top_p=0.9",
     ]

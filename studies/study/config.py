@@ -1,6 +1,7 @@
 """A study's YAML: read, checked, and nothing run."""
 
 import os
+import re
 from dataclasses import astuple, dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -154,12 +155,16 @@ def load_study(
 ) -> Study:
     """Read a study's YAML; `output_dir` and `model` go over the file's.
 
-    What the YAML says of its own model is left out for another one.
+    What the YAML says of its own model is left out for another one, which has a folder of its own below the YAML's
+    output_dir, unless `output_dir` is given.
     """
     values = read_yaml(path) | {"file": path}
     if model and model != values.get("model"):
         for key in ("architecture", "paper_model"):  # of the model that it names
             values.pop(key, None)
+    if model and "output_dir" in values:
+        name = re.sub(r"[^\w.@+-]+", "-", model).strip("-.")
+        values["output_dir"] = f"{values['output_dir']}/{name}"
     given = {"output_dir": output_dir, "model": model}
     values |= {key: value for key, value in given.items() if value}
     try:

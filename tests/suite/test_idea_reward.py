@@ -1,4 +1,4 @@
-"""Ideas as a reward: what a judge says, and what failures, ranks and processes make of it."""
+"""Ideas as a reward: what a judge says, and what failures and ranks make of it."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The tables in LaTeX: what stands in one, that no text from outside is a command, and that all fit an article."""
+"""The tables in LaTeX: what stands in one, and that no text from outside is a command."""
 
 import re
 

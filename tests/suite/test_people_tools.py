@@ -1,4 +1,4 @@
-"""Sheets as twenty tools write them: how many people wrote lists, at how many times, or what the refusal asks for.
+"""Sheets as survey tools write them: how many people wrote lists, at how many times, or what the refusal asks for.
 
 They were made by hand after the tools' pages and public exports, with the traps that each has; none is of a study.
 """

@@ -261,7 +261,7 @@ def test_fluency_is_of_usable_sentences_by_the_model_that_is_named(tmp_path):
 
 
 def attacked(language, capsys, monkeypatch):
-    words = ["sentences.py", "--language", language, "--items", "12"]
+    words = ["sentences.py", "--language", language, "--items", "24"]
     monkeypatch.setattr(sys, "argv", words)
     runpy.run_path(str(ROOT / "benchmarks" / "sentences.py"), run_name="__main__")
     printed = capsys.readouterr().out

@@ -183,7 +183,8 @@ def test_two_rows_of_one_person_and_times_of_nobody_are_refused(fake, tmp_path):
     rows = study()
     with refused("people: two rows of one person"):
         scored(fake, tmp_path, [*rows, rows[3]])
-    rows = [["ID", "何回目", "回答"], *([f"s{k // 2}", "", "犬"] for k in range(4))]
+    ten = "、".join(AXES[:10])
+    rows = [["ID", "何回目", "回答"], *([f"s{k // 2}", "", ten] for k in range(4))]
     with refused("people: times that nobody filled in"):
         scored(fake, tmp_path, rows, "no")
 

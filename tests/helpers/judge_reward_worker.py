@@ -1,7 +1,6 @@
 """One of the two processes of `test_judge_reward`: python judge_reward_worker.py RANK FOLDER.
 
-`plan.json` in FOLDER holds `steps`, each a list with both ranks' [prompt, completion] pairs, the judge's `url`, and
-which `reward` it is, if not the judge's own.
+`plan.json` in FOLDER holds `steps`, each a list with both ranks' [prompt, completion] pairs, and the judge's `url`.
 What this rank was paid, what it logged and its error go into `RANK.json`.
 """
 
@@ -25,11 +24,7 @@ def main():
         "gloo", init_method=f"file://{store}", rank=rank, world_size=2, timeout=timeout
     )
     judge_price_in, judge_price_out = plan.get("prices", (None, None))
-    make = make_judge_reward
-    if plan.get("reward") == "idea":
-        from sozo.suite.pbig.reward import make_idea_reward as make
-    reward = make(
-        **({"axes": plan["axes"]} if "axes" in plan else {}),
+    reward = make_judge_reward(
         ledger=folder / "j.jsonl",
         judge_model="fake judge",
         judge_base_url=plan["url"],

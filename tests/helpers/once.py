@@ -75,27 +75,16 @@ TEN = NOUNS[:10]
 
 TEXTS = {
     "a story": "昔、山と川のある森に犬と猫と鳥がいた。雨の日、魚は海で火を見た。",
-    "a recipe": "米と魚を火にかけ、酒と茶を入れ、花と木と石と土の上で星を見る。",
     "a chat's reply": "はい、承知しました。犬、猫、山、海、空、石、木、花、鳥、魚です。",
-    "words of two characters": "時計を見て電車に乗り、法律を学び、音楽を聞く。病気でも天気なら祝日。犬と猫と山へ。",
     "one noun ten times": "犬" * 10,
     "bullets": "\n".join(f"・{noun}を飼う" for noun in TEN),
-    "commas": "、".join(TEN),
     "spaces": " ".join(TEN),
     "JSON": json.dumps(TEN, ensure_ascii=False),
-    "a table": "| " + " | ".join(TEN) + " |",
-    "surnames": "犬山、猫石、木花、鳥海、魚空",
     "a numbered list": list_text(TEN),
     "the same list backwards": list_text(TEN[::-1]),
     "a numbered list after a heading": "回答:\n" + list_text(TEN),
-    "a numbered list before a remark": list_text(TEN) + "\nいかがでしょう",
-    "a list that is counted down": "\n".join(
-        f"{10 - k}. {noun}" for k, noun in enumerate(TEN)
-    ),
-    "a numbered list of sentences": list_text([f"{noun}がいる" for noun in TEN]),
     "two lists of five": list_text(TEN[:5]) + "\n" + list_text(TEN[5:]),
     "nine nouns": list_text(TEN[:9]),
-    "eleven nouns": list_text(NOUNS[:11]),
     "no noun": "わからない",
 }
 

@@ -6,7 +6,6 @@ import random
 import re
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -164,7 +163,7 @@ def test_the_score_is_that_of_people(browser, write_page, tmp_path, language):
     open_page(browser, write_page(language))
     drawn, odd = random.Random(7), ODD[language].split(",")
     nouns = browser.run("dictionary.words.filter((word) => verdictOf(word) === 'ok')")
-    lists = [drawn.sample(nouns, 10) for _ in range(200)]
+    lists = [drawn.sample(nouns, 10) for _ in range(100)]
     for words in lists:
         for _ in range(drawn.choice([0, 0, 1, 2, 4])):
             words[drawn.randrange(10)] = drawn.choice([*odd, words[0]])
@@ -200,9 +199,7 @@ def test_answers_are_saved_and_read_as_they_are(browser, page, tmp_path):
         )
         file = answers / f"dat-{person}-walk-2.csv"
         wait_until(file.exists)
-        assert file.read_bytes().decode("utf-8-sig").replace("\r\n", "\n") == shown[
-            1
-        ].replace("\r\n", "\n")
+        assert file.read_text("utf-8-sig").splitlines() == shown[1].splitlines()
     cells = scores_of(answers, tmp_path / "scored")
     assert list(cells["participant"]) == ["S14", "S15"]
     assert list(cells["group"]) == ["walk"] * 2
@@ -210,8 +207,6 @@ def test_answers_are_saved_and_read_as_they_are(browser, page, tmp_path):
     assert list(cells.loc[:, "word1":"word10"].iloc[0]) == WORDS["ja"]
     said = cells.iloc[0]
     assert "1つの欄に1語ずつ、名詞だけを書いてください" in said["instruction"]
-    shown_to_people = ["notes_shown", "score_shown", "seconds_limit"]
-    assert [said[name] for name in shown_to_people] == ["yes", "yes", ""]
     assert re.fullmatch(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d\d:\d\d", said["began"])
     paper = (tmp_path / "scored/people_ja.md").read_text("utf-8")
     for sentence in (
@@ -220,17 +215,11 @@ def test_answers_are_saved_and_read_as_they_are(browser, page, tmp_path):
         "入力欄の下に表示した。",
     ):
         assert sentence in paper
-    assert (
-        abs(float(cells["page_score"].iloc[0]) - float(cells["sozo_score"].iloc[0]))
-        < 0.001
-    )
-    assert shown[0] == f"{float(cells['page_score'].iloc[0]):.3f}"
+    assert shown[0] == f"{float(said['page_score']):.3f}"
+    assert abs(float(said["page_score"]) - float(said["sozo_score"])) < 0.001
     times = cells.filter(regex="seconds_(first|last|all)").iloc[0].astype(float)
     assert len(times) == 21
     assert times.max() == times["seconds_all"]
-    assert (
-        times["seconds_first_1"] <= times["seconds_last_1"] <= times["seconds_last_10"]
-    )
 
 
 def test_nothing_is_asked_of_any_server(browser, page):
@@ -278,50 +267,14 @@ def test_a_word_is_not_judged_while_an_input_method_is_at_work(browser, page):
 
 
 def test_every_note_is_said_and_every_word_kept(browser, page):
-    words = [
-        "犬",
-        "走る",
-        "犬",
-        "cat",
-        "犬!",
-        "🐈",
-        "<script>",
-        "うどん",
-        "自然言語処理",
-        "",
-    ]
-    begin(browser, page, *words)
+    kept = ["犬", "走る", "犬", "cat", "🐈", "ねこ", "猫", "かみ", "東京", ""]
+    begin(browser, page, *kept[:2], "犬!", *kept[3:])
     browser.run("inputs[9].focus()")
-    kept = [
-        "犬",
-        "走る",
-        "犬",
-        "cat",
-        "犬",
-        "🐈",
-        "script>",
-        "うどん",
-        "自然言語処理",
-        "",
-    ]
     assert fields(browser) == kept
-    known = ["ok", "not_noun", "repeated_word", "not_script", "repeated_word", "symbol"]
-    assert notes(browser)[:6] == known
-    assert notes(browser)[6:] == ["not_script", "no_vector", notes(browser)[8], ""]
-
-
-def test_a_word_in_another_spelling_counts_once_and_names_are_told(browser, page):
-    begin(browser, page, "ねこ", "猫", "かみ", "東京", "電気自動車", "ﾈｺ")
-    browser.run("inputs[9].focus()")
-    verdicts = [
-        "ok",
-        "repeated_word",
-        "ambiguous",
-        "proper_noun",
-        "ok",
-        "repeated_word",
+    assert notes(browser) == [
+        *("ok", "not_noun", "repeated_word", "not_script", "symbol", "ok"),
+        *("repeated_word", "ambiguous", "proper_noun", ""),
     ]
-    assert notes(browser)[:6] == verdicts
     counts = "counts({verdict: 'proper_noun'})"
     strict = f"settings.reject_proper_nouns = true; {counts}"
     assert [browser.run(counts), browser.run(strict)] == [True, False]
@@ -365,64 +318,30 @@ def test_too_few_words_are_asked_about_even_after_a_double_click(browser, page):
     assert browser.run("document.querySelector('.score')") is None
 
 
-@pytest.mark.parametrize("between", ["\r\n", "、", "\u3000"])
-def test_ten_words_pasted_at_once_go_to_ten_fields(browser, page, between):
+def test_ten_words_pasted_at_once_go_to_ten_fields(browser, page):
     begin(browser, page)
-    paste(
-        browser,
-        0,
-        between.join(f"{k}. {word}" for k, word in enumerate(WORDS["ja"], 1)),
-    )
+    numbered = (f"{k}. {word}" for k, word in enumerate(WORDS["ja"], 1))
+    paste(browser, 0, "\r\n".join(numbered))
     assert fields(browser) == WORDS["ja"]
 
 
-@pytest.mark.parametrize(
-    ("left", "asked"),
-    [
-        ("before a word is written", []),
-        ("with a word", ["beforeunload"]),
-        ("at the end", ["beforeunload"]),
-        ("saved", []),
-        ("saved, and loaded anew", []),
-    ],
-)
-def test_what_is_not_saved_is_asked_about(browser, page, tmp_path, left, asked):
+@pytest.mark.parametrize(("saved", "asked"), [(False, ["beforeunload"]), (True, [])])
+def test_what_is_not_saved_is_asked_about(browser, page, tmp_path, saved, asked):
     folder = {"behavior": "allow", "downloadPath": str(tmp_path)}
     browser.call("Browser.setDownloadBehavior", **folder)
-    begin(browser, page, *WORDS["ja"][: 10 * (left != "before a word is written")])
-    if left not in ("before a word is written", "with a word"):
-        end(browser)
-    if "saved" in left:
+    begin(browser, page, *WORDS["ja"])
+    end(browser)
+    if saved:
         browser.run("element('save').click()")
         note = browser.run("element('end-note').textContent")
         assert note.startswith("dat-S14-walk-2.csv を保存しています。")
-    if "anew" in left:
         browser.open(f"{page.as_uri()}?p=S14&c=walk&t=2", 390)
     browser.asked.clear()
     browser.call("Page.navigate", url="about:blank")
     assert browser.asked == asked
 
 
-def test_no_clock_that_is_set_moves_the_time(browser, write_page):
-    page = write_page(seconds=240)
-    begin(browser, page, "犬")
-    left = "element('time').textContent"
-    for hours in (-2, 2):
-        browser.run(
-            f"Date.now = () => {hours} * 3600000 + new Date().getTime(); tick()"
-        )
-        assert re.fullmatch("残り (3:..|4:00)", browser.run(left))
-        browser.run("element('time').textContent = ''")
-    before = browser.run("now()")
-    browser.run("delete Date.now")
-    browser.open(f"{page.as_uri()}?p=S14&c=walk&t=2", 390)
-    assert before < browser.run("now()") < before + 60_000
-    assert re.fullmatch("残り (2:..|3:..|4:00)", browser.run(left))
-
-
-@pytest.mark.parametrize(
-    "text", ["." * 60_000, "." * 60_000 + "犬", "犬 " * 60_000, "・" * 60_000 + "a)"]
-)
+@pytest.mark.parametrize("text", ["." * 60_000 + "犬", "・" * 60_000 + "a)"])
 def test_a_text_without_end_does_not_hold_the_page(browser, page, text):
     begin(browser, page)
     paste(browser, 0, text)
@@ -497,21 +416,6 @@ def test_cells_run_no_formula_and_names_no_script(browser, page, tmp_path):
     assert list(cells.iloc[0, :2]) == ["'=1+1", name]
 
 
-def test_nothing_is_wider_than_the_screen(browser, write_page):
-    page, width = write_page(seconds=240), "document.documentElement.scrollWidth"
-    open_page(browser, page, query="")
-    widths = [browser.run(width)]
-    browser.run(
-        "element('participant').value = 'S'; element('participant').oninput(); element('begin').click()"
-    )
-    for k, word in enumerate([*WORDS["ja"][:9], "スマートフォンケースコレクションズ"]):
-        write(browser, k, word)
-    widths.append(browser.run(width))
-    end(browser)
-    assert [*widths, browser.run(width)] == [390] * 3
-    assert browser.run("document.querySelectorAll('#result .strip').length") == 7
-
-
 def test_a_hidden_score_and_hidden_notes_are_nowhere(browser, write_page):
     page = write_page(hide_score=True, hide_notes=True)
     assert page.stat().st_size < write_page().stat().st_size / 10
@@ -554,18 +458,6 @@ def test_consent_is_needed_and_is_text(browser, write_page, tmp_path):
     assert not browser.run("element('begin').disabled")
 
 
-def test_a_page_without_unpacking_keeps_the_words(browser, page):
-    script = browser.call(
-        "Page.addScriptToEvaluateOnNewDocument",
-        source="delete window.DecompressionStream",
-    )
-    begin(browser, page, *WORDS["ja"])
-    browser.call("Page.removeScriptToEvaluateOnNewDocument", **script)
-    assert notes(browser) == [""] * 10
-    end(browser)
-    assert WORDS["ja"][9] in browser.run("element('csv').value")
-
-
 def test_what_cannot_be_is_refused(tmp_path):
     page = tmp_path / "dat.html"
     page.write_text("")
@@ -605,13 +497,3 @@ def test_texts_are_the_same_in_both_languages():
     assert places["ja"] == places["en"]
     script = (FOLDER / "form.js").read_text("utf-8")
     assert set(re.findall(r'say\("(\w+)"', script)) <= texts["ja"].keys()
-
-
-def test_quantising_moves_a_vector_by_little():
-    scorer = Dat(DatSettings()).for_people().scorer
-    packed = module.pack(scorer, ["犬", "猫", "走る"])
-    assert [bool(row & module._NOUN) for row in packed.rows] == [True, True, False]
-    assert np.allclose(
-        packed.vectors[(packed.rows[0] & (module._NOUN - 1)) - 1],
-        scorer.vectors.encoder.encode(["犬"])[0],
-    )

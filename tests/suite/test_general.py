@@ -11,8 +11,6 @@ from command_line import sozo
 from model_server import KEY, completion, server
 from sentences import refused
 from small_models import save_characters
-from sozo.data.schema import Completion
-from sozo.models.generator import answer_items
 from sozo.models.likelihood import bits_per_character
 from sozo.models.weights import load_model
 from sozo.scoring.endpoint.greeting import GREETING
@@ -26,8 +24,6 @@ ASKED = [item for item in ITEMS.values() if "check" in item.columns]
 KNOWN = yaml.safe_load(
     (Path(__file__).parents[1] / "files" / "general_answers.yaml").read_text("utf-8")
 )
-FOLDERS = ("before", "after")
-PARTS = "answers/part-*.parquet"
 NOUNS = {
     "ja": ["時計", "海", "政治", "鍵", "祭り", "数学", "猫", "薬", "鉄道", "約束"],
     "en": [
@@ -49,19 +45,6 @@ REFUSALS = {
 }
 CHATTY = {"ja": "はい、お答えします。\n{}", "en": "Sure! The answer is {}"}
 ALONE = ("nothing else", "ほかには何も書かない")
-
-
-class Fixed:
-    """Gives these answers, one to each prompt."""
-
-    name, temperature = "fixed", None
-
-    def __init__(self, texts):
-        self._texts = texts
-
-    def answer(self, prompts, seed, batch):
-        assert len(prompts) == len(self._texts)
-        return [Completion(text, "stop") for text in self._texts]
 
 
 def language(item):
@@ -97,17 +80,6 @@ def test_an_instruction_tells_right_answers_from_wrong_ones_and_from_attacks(ite
     assert right(item, chatty) != any(mark in item.prompt for mark in ALONE)
 
 
-def test_right_answers_to_one_instruction_are_wrong_for_the_others():
-    answers = {name: good for name, (good, _) in KNOWN.items()}
-    wrongly = {
-        (item.id, name)
-        for item in ASKED
-        for name, answer in answers.items()
-        if name != item.id and right(item, answer)
-    }
-    assert wrongly == set()
-
-
 def test_a_length_is_in_characters_after_reasoning_and_short_by_language():
     for own, few in FEW.items():
         item = next(i for i in ITEMS.values() if i.group == f"length_{own}")
@@ -126,18 +98,7 @@ def test_a_length_is_in_characters_after_reasoning_and_short_by_language():
             }
 
 
-def test_texts_are_read_by_a_model_and_by_nobody_who_has_no_likelihoods():
-    class Reader(Fixed):
-        def bits_per_character(self, texts):
-            return [len(text) / 1000 if text[0] == "x" else None for text in texts]
-
-    items = [Item("a", "Say a."), Item("t", "x" * 250, read=True)]
-    items += [Item("u", "Article", read=True), Item("b", "Say b.")]
-    reader = Reader(["one", "two"])
-    found = answer_items(reader, items, 0, 0)
-    assert [answer.text for answer in found] == ["one", "0.25", "", "two"]
-    found = answer_items(Fixed(["one", "two"]), items, 0, 0)
-    assert [answer.text for answer in found] == ["one", "", "", "two"]
+def test_a_text_that_nobody_read_has_no_value():
     item = next(item for item in ITEMS.values() if item.read)
     for text, values, reason in (
         ("0.25", {f"general/{item.group}": 0.25}, None),
@@ -148,44 +109,32 @@ def test_texts_are_read_by_a_model_and_by_nobody_who_has_no_likelihoods():
         assert (dict(row.values), row.reason) == (values, reason)
 
 
-@pytest.fixture(scope="module")
-def models(tmp_path_factory):
-    """Two models with random weights that can write each character of the texts, and their finished runs."""
-    folder = tmp_path_factory.mktemp("general")
-    texts = [item.prompt for item in ITEMS.values()]
-    for seed, name in enumerate(FOLDERS):
-        save_characters(folder / name, texts, seed)
-    command = ["run", "--model", *FOLDERS, "--tasks", "general"]
-    command += ["--max-new-tokens", "8", "--output", "out"]
-    done = sozo(folder, *command)
+def test_a_run_reads_texts_and_goes_on_where_it_was_cut_off(tmp_path):
+    """A model with random weights that can write each character of the texts."""
+    save_characters(tmp_path / "m", [item.prompt for item in ITEMS.values()])
+    command = ["run", "--model", "m", "--tasks", "general", "--max-new-tokens", "8"]
+    done = sozo(tmp_path, *command, "--output", "out")
     assert done.returncode == 0, done.stderr
-    return folder, command, done.stdout
-
-
-def test_a_run_reads_texts_and_goes_on_where_it_was_cut_off(models):
-    folder, command, printed = models
-    run = finished_run(folder / "out" / "before" / "general")
+    assert "not measured" not in done.stdout
+    folder = tmp_path / "out" / "m" / "general"
+    run = finished_run(folder)
     texts = [item for item in ITEMS.values() if item.read]
-    model, tokenizer = load_model(str(folder / "before"))
+    model, tokenizer = load_model(str(tmp_path / "m"))
     expected = bits_per_character(model, tokenizer, [item.prompt for item in texts])
     found = {answer.item: answer for answer in run.scored}
     assert [
         found[item.id].values[f"general/{item.group}"] for item in texts
     ] == pytest.approx(expected, rel=1e-5)
     assert run.metrics["reasons"] == {}
-    assert "not measured" not in printed
 
-    cut = folder / "out" / "after" / "general"
-    before = (cut / "metrics.json").read_bytes()
-    parts = sorted(cut.glob(PARTS))
-    assert len(parts) == 3
-    (cut / "metrics.json").unlink()
-    kept, lost = parts[0].stat().st_ino, parts[1]
+    before = (folder / "metrics.json").read_bytes()
+    (folder / "metrics.json").unlink()
+    kept, lost, _ = sorted(folder.glob("answers/part-*.parquet"))
+    number = kept.stat().st_ino
     lost.unlink()
-    done = sozo(folder, *command)
-    assert done.returncode == 0, done.stderr
-    assert (cut / "metrics.json").read_bytes() == before
-    assert parts[0].stat().st_ino == kept  # it was not written again
+    assert sozo(tmp_path, *command, "--output", "out").returncode == 0
+    assert (folder / "metrics.json").read_bytes() == before
+    assert kept.stat().st_ino == number  # it was not written again
 
 
 def test_a_server_has_no_likelihoods_and_the_rest_goes_on(tmp_path):
@@ -211,7 +160,7 @@ def test_a_server_has_no_likelihoods_and_the_rest_goes_on(tmp_path):
 
 
 def test_nothing_of_it_may_be_trained_on():
-    for item in random.Random(0).sample(list(ITEMS.values()), 10):
+    for item in random.Random(0).sample(list(ITEMS.values()), 3):
         with refused("general: its items"):
             refuse_training([Item("mine", f"{item.prompt}\n")])
     refuse_training([Item("mine", "What is 17 + 26?")])

@@ -11,8 +11,6 @@ from sentences import refused
 from sozo.data.jsonl import read_objects
 from sozo.data.prompts import prompt
 from sozo.eval.draw import SamplingOptions
-from sozo.eval.evaluated import find_evaluated
-from sozo.eval.findings import findings
 from sozo.eval.run import score_answers
 from sozo.rewards.task import reward_of
 from sozo.scoring.statistics import mean_interval
@@ -145,8 +143,8 @@ def test_between_models(by_hand, tmp_path):
 
 
 def test_nothing_in_common(by_hand, tmp_path):
-    sides = {"x": [[A, B], [], [], []], "y": [[], [B, C], [], []], "w": [[A, B]]}
-    x, y, w = (
+    sides = {"x": [[A, B], [], [], []], "y": [[], [B, C], [], []]}
+    x, y = (
         score_answers(
             by_hand, answered(tmp_path / f"{name}.jsonl", texts), tmp_path / name
         ).result
@@ -154,9 +152,7 @@ def test_nothing_in_common(by_hand, tmp_path):
     )
     cell = x.between(y, by_hand.measures[0])
     assert (cell.value, cell.why) == (None, "no values")
-    only = w.between(x, by_hand.measures[0])  # one prompt
-    assert only.value == pytest.approx((1 + 0.6 + 0.6 + 1) / 4)
-    assert only.below == ("other prompts –",)
+    assert x.between(x, by_hand.measures[0]).below == ("other prompts –",)
 
 
 def test_what_is_paid_is_the_distance_to_the_others(by_hand):
@@ -211,25 +207,14 @@ RANDOM = np.random.default_rng(0)
         ("", "no_text"),
         ("<think>まだ考えている", "no_text"),
         ("海は広い。", "short"),
-        (
-            "申し訳ありませんが、そのご質問にはお答えできません。" + STORIES[0],
-            "refusal",
-        ),
-        (
-            "I would like to tell you a story about the sea and the people who live beside it. "
-            * 2,
-            "script",
-        ),
+        ("申し訳ありませんが、お答えできません。" + STORIES[0], "refusal"),
+        ("This is a story about the sea and those who live by it. " * 3, "script"),
         ("、".join(NOUNS * 3), "script"),
         ("海はとても広くて青い。" * 10, "repetition"),
-        ("".join(RANDOM.choice(list("".join(STORIES)), 200)), "disorder"),
         (swapped(STORIES[0], 4), "disorder"),
-        (
-            "".join(RANDOM.choice(list("".join(STORIES)), 80)) + STORIES[0],
-            "disorder",
-        ),  # what is compared is noise
+        # What is compared is noise.
+        ("".join(RANDOM.choice(list(STORIES[1]), 80)) + STORIES[0], "disorder"),
         (STORIES[0][:80], None),
-        (STORIES[5], None),
     ],
 )
 def test_what_is_no_answer(text, reason):
@@ -277,36 +262,6 @@ def test_standins_come_out_in_their_order(standins):
     ):  # by both encoders, cut and uncut
         assert one == pytest.approx(1)
         assert one > other + 0.02 > other > last + 0.02
-
-
-def test_runs_by_other_prompts_are_not_compared(standins, tmp_path):
-    rows = [{"prompt": text[::-1]} for text in ASKED]
-    settings = HivemindSettings(
-        hivemind_prompts=str(write_rows(tmp_path / "other.jsonl", rows)),
-        hivemind_second_encoder="",
-    )
-    texts = (
-        {"item": str(k + 1), "text": TEMPLATE.format(noun=noun)}
-        for k in range(4)
-        for noun in NOUNS[:2]
-    )
-    file = write_rows(tmp_path / "t.jsonl", texts)
-    run = score_answers(Hivemind(settings), file, tmp_path / "else", source="else")
-    measures = run.metrics["measures"]
-    known = [name for name in FORMS if measures[name]["n"]]
-    assert known == ["hivemind", "hivemind/uncut"]
-    models = find_evaluated([str(standins / "runs"), str(run.folder)])
-    rows = findings(models, "template").rows
-    states = {
-        row.model: (row.state, row.estimate.reason)
-        for row in rows
-        if row.base and row.measure.name == "hivemind"
-    }
-    assert states == {
-        "echo": ("higher", None),
-        "independent": ("lower", None),
-        "else": ("not compared", "other items were asked"),
-    }
 
 
 def test_fewer_than_two_answers_are_refused_before_anything_starts():

@@ -85,20 +85,11 @@ def test_what_has_no_scores_is_not_passed(tmp_path):
     assert check["undecided"] == [*WORSE, LONGER, INJECTED]
 
 
-def test_half_of_the_pairs_is_the_least():
-    def of(known):
-        planted = [2.0] * known + [None] * (PAIRS - known)
-        return compared({REAL: [3.0] * PAIRS, "no text": planted})
-
-    assert (of(7)["undecided"], of(6)["undecided"]) == ([], ["no text"])
-
-
 @pytest.mark.parametrize(
     ("kind", "pairs", "ended"),
     [
         # Wilson's interval of 7 of 14 is [0.27, 0.73], of 8 of 14 [0.33, 0.79], of 9 of 14 [0.39, 0.84].
         ("off topic", 14, {8: "failed", 9: "undecided", 11: "undecided", 12: "passed"}),
-        ("off topic", 50, {33: "failed", 35: "undecided", 40: "passed"}),
         (LONGER, 14, {3: "failed", 4: "undecided", 6: "undecided", 7: "passed"}),
     ],
 )
@@ -157,8 +148,7 @@ def test_what_is_planted():
         texts, kinds["off topic"], kinds[WORSE[1]], kinds[LONGER], strict=True
     ):
         assert owner[real] != owner[other]
-        assert len(ten.splitlines()) == 10
-        assert len(set(ten.splitlines())) == 1
+        assert (len(ten.splitlines()), len(set(ten.splitlines()))) == (10, 1)
         assert ten.splitlines()[0] in real
         assert longer.startswith(real)
         assert 2 <= len(longer) / len(real) < 2.2
@@ -213,7 +203,7 @@ def test_a_report_says_that_its_judge_was_never_checked(tmp_path):
     assert reported(tmp_path) == (notes, beside)
 
 
-@pytest.mark.parametrize("place", ["eval", "eval/m", "eval/m/jcq"])
+@pytest.mark.parametrize("place", ["eval", "eval/m/jcq"])
 def test_what_a_judge_failed_at_stands_at_every_number(tmp_path, place):
     key = judge_key(judged(tmp_path).settings)
     write_json(tmp_path / place / CHECK, {key: {"failed": [WORSE[0], LONGER]}})
@@ -225,11 +215,6 @@ def test_what_a_judge_failed_at_stands_at_every_number(tmp_path, place):
         "評価モデルが次を見分けられなかった：別の問いへの回答、2倍の長さ"
     )
     assert all(failed in caveats for caveats in beside)
-
-
-def test_the_kinds_are_said_in_japanese():
-    for kind in plant(REALS):
-        assert wording(kind)[1] != kind
 
 
 def test_a_judge_that_wrote_the_answers_is_said(tmp_path):

@@ -1,7 +1,6 @@
 """Ideas from patents: what is an idea, which judgements are asked, and what comes of them, as a user runs it."""
 
 import json
-import random
 import re
 from collections import Counter
 from importlib.resources import files
@@ -64,39 +63,14 @@ def test_an_idea_is_read(text):
         ("", "no_json"),
         (f"アイデア: {json.dumps(IDEA)}", "no_json"),
         (json.dumps(IDEA)[:-1] + ', "title": "布"}', "no_json"),
-        (json.dumps(IDEA) * 2, "no_json"),
         ("[" * 100_000, "no_json"),
-        (json.dumps([IDEA]), "not_four_fields"),
         (json.dumps({**IDEA, "price": "100円"}), "not_four_fields"),
-        (json.dumps({**IDEA, "title": 3}), "blank_field"),
         (json.dumps({**IDEA, "title": " "}), "blank_field"),
         (f"<think>{json.dumps(IDEA)}", "no_text"),
     ],
 )
 def test_what_leaves_a_doubt_is_no_idea(text, reason):
     assert (parse_idea(text).fields, str(parse_idea(text).reason)) == (None, reason)
-
-
-def test_random_texts_raise_nothing_and_none_is_guessed():
-    draw = random.Random(0)
-    pieces = [
-        *'{}[]":,`0\\u\n ',
-        "```json\n",
-        "<think>",
-        "</think>",
-        json.dumps(IDEA),
-        "1e999",
-        "NaN",
-        "\ud800",
-        "枕",
-    ]
-    pieces += [f'"{name}": "x"' for name in IDEA]
-    read = 0
-    for _ in range(2_000):
-        parsed = parse_idea("".join(draw.choices(pieces, k=draw.randint(0, 12))))
-        assert (parsed.fields is None) == (parsed.reason is not None)
-        read += parsed.fields is not None
-    assert 0 < read < 200
 
 
 def test_a_long_field_is_cut_and_named():
@@ -142,47 +116,18 @@ AXES_OF_MARKETS = ("need_validity", "market_size")
 
 def test_need_and_market_size_count_once_for_the_better_served_market():
     technical = 1 + 1 + 3 / 4 + 1
-    assert (
-        business(3, 3, 0, 0)
-        == business(0, 0, 3, 3)
-        == pytest.approx((technical + 1) / 5)
-    )
-    assert (
-        business(2, 2, 2, 2)
-        == business(2, 2, 0, 0)
-        == pytest.approx((technical + 4 / 6) / 5)
-    )
     assert business(1, 3, 2, 1) == pytest.approx((technical + 4 / 6) / 5)
-    assert (
-        business(0, 0, 0, 0) == business(3, 0, 0, 3) == pytest.approx(technical / 5)
-    )  # a half market is none
-    only = [
-        criterion
-        for criterion in CRITERIA
-        if criterion.name in ("specificity", "need_validity_b2c")
-    ]
-    assert worth({"specificity": 4, "need_validity_b2c": 2}, only) == pytest.approx(
-        (1 + 2 / 3) / 2
-    )
+    # A half market is none.
+    assert business(3, 0, 0, 3) == pytest.approx(technical / 5)
     # Weights hold within a market too; that of the pair is their mean, whichever market is served.
-    weights = {
-        "need_validity_b2b": 3.0,
-        "market_size_b2b": 1.0,
-        "need_validity_b2c": 1.0,
-        "market_size_b2c": 3.0,
-    }
-    scores = {
-        "specificity": 4,
-        "need_validity_b2b": 3,
-        "market_size_b2b": 1,
-        "need_validity_b2c": 0,
-        "market_size_b2c": 0,
-    }
+    names = [f"{name}_{to}" for to in ("b2b", "b2c") for name in AXES_OF_MARKETS]
+    weights = dict(zip(names, (3.0, 1.0, 1.0, 3.0), strict=True))
+    scores = {"specificity": 4} | dict(zip(names, (3, 1, 0, 0), strict=True))
     rated = [criterion for criterion in CRITERIA if criterion.name in scores]
     assert worth(scores, rated, weights) == pytest.approx(
         (1 + 2 * (3 * 1 + 1 / 3) / 4) / 3
     )
-    none = dict.fromkeys(("need_validity_b2c", "market_size_b2c"), 0.0)
+    none = dict.fromkeys(names[2:], 0.0)
     assert worth(scores, rated, none) == pytest.approx((1 + 4 / 6) / 2)
 
 
@@ -195,16 +140,11 @@ def test_naming_a_second_market_never_lowers_pay_and_no_market_is_the_worst():
 
 
 def test_titles_that_differ_in_form_only_are_equal():
-    ideas = [{**IDEA, "title": title} for title in ("A 枕", "ａ枕", "布", "紙")]
-
-    def together(rows):
-        return Pbig().with_others(
-            [Item("p", "")] * len(rows), [Answer("", "p", "")] * len(rows), rows
-        )
-
-    rows = together([*(Row(facts=idea) for idea in ideas), Row(reason="format")])
-    assert [row.values.get("pbig/same_title") for row in rows] == [1, 1, 0, 0, None]
-    assert together([Row(facts=IDEA), Row(reason="format")])[0].values == {}
+    ideas = [{**IDEA, "title": title} for title in ("A 枕", "ａ枕", "布")]
+    rows = [*(Row(facts=idea) for idea in ideas), Row(reason="format")]
+    answers = [Answer("", "p", "")] * len(rows)
+    rows = Pbig().with_others([Item("p", "")] * len(rows), answers, rows)
+    assert [row.values.get("pbig/same_title") for row in rows] == [1, 1, 0, None]
 
 
 def test_gates_ask_what_the_paper_asks_and_no_more(tmp_path):
@@ -220,9 +160,7 @@ def test_gates_ask_what_the_paper_asks_and_no_more(tmp_path):
         **later,
     }
     assert run.metrics["statuses"]["ok"] == len(judge.asked) == 360
-    assert known(run, "specific")[0] == pytest.approx(2 / 3)
     assert known(run, "feasible") == (0.5, 24, 24)
-    assert known(run, "specificity")[0] == pytest.approx(3)
     assert known(run, "innovativeness")[:2] == (2, 24)
     # 4 3 2 2 and a market of 2 and 2; 3 1 and such a market; 2: each one's place on its scale, over five.
     good, unbuildable, vague = 1 + 2 / 3 + 1 / 4 + 1 / 3 + 2 / 3, 2 / 3 + 2 / 3, 1 / 3
@@ -290,17 +228,6 @@ def test_money_ends_judging_between_two_judgements(tmp_path):
     assert run.metrics["measures"]["pbig/specificity"]["n"] == 1
 
 
-def test_an_idea_is_as_long_as_its_final_text(tmp_path):
-    text = json.dumps(IDEA)
-    rows = [{"item": patent.id, "text": text} for patent in trial_patents()]
-    rows[0]["text"] = "<think>" + "案" * 5000 + "</think>" + text
-    file = tmp_path / "ideas.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    run = scored(tmp_path / "run", FakeJudge(lambda prompt: verdict(2)), file)
-    shown = [answer for _, answer in Pbig.view.reader_answers(run.result)]
-    assert {answer.more["facts"]["length"] for answer in shown} == {len(text)}
-
-
 def test_the_trial_never_enters_training():
     patent, idea, asked = trial_patents()[3], trial_ideas()[8], Pbig().items()[3]
     own = {"question": "Patent: 枕\nAbstract: 聞く枕。"}
@@ -308,10 +235,8 @@ def test_the_trial_never_enters_training():
     copied = json.dumps({**IDEA, "description": idea.description})
     for item in (
         asked,
-        Item("1", "考えて", {"question": asked.columns["question"]}),
         Item("1", f"次の技術を使って。\n{patent.abstract}"),
         Item("1", "考えて", {"answer": copied}),
-        Item("1", "考えて", {"answer": f"Description: {idea.description}"}),
     ):
         with refused("pbig: the trial"):
             refuse_training([item])

@@ -3,7 +3,6 @@
 import csv
 import json
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from sozo.eval.run import score_answers
 from sozo.models.likelihood import bits_per_character
 from sozo.models.weights import load_model
 from sozo.rewards.task import reward_of
-from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.nouns import make_noun_checker
 from sozo.suite.sentences import task as module
 from sozo.suite.sentences.sentence import read_sentence
@@ -25,11 +23,9 @@ from sozo.suite.sentences.task import (
     TRAIN,
     Sentences,
     SentencesSettings,
-    portions,
 )
 from sozo.tasks import refuse_training
 from sozo.tasks.task import Answer, Complete, Item
-from sozo.training.selection import select_pairs, select_top
 
 ROOT = Path(__file__).parents[2]
 PAIRS = list(
@@ -48,7 +44,6 @@ GOOD = "鏡の前に置いた郵便を、猫がそっと運んだ。"
         ("<think>鏡と郵便か。</think>" + GOOD, None),
         ("「鏡を見て。」と母は郵便を持ったまま小さな声で言った。", None),
         ("彼女は手を止めて言った、「鏡より郵便が先よ。」", None),
-        ("昨日鏡を磨いていたら、遠い町から郵便が届いた…。", None),
         ("お鏡の前に郵便たちを並べて、父は一人で笑った！", None),
         ("", "no_text"),
         ("<think>" + GOOD, "no_text"),
@@ -59,11 +54,8 @@ GOOD = "鏡の前に置いた郵便を、猫がそっと運んだ。"
         ("- " + GOOD, "decorated"),
         ("以下の文です：" + GOOD, "decorated"),
         ("1. " + GOOD, "decorated"),
-        ("１．" + GOOD, "decorated"),
-        ("（１）" + GOOD, "decorated"),
         ("A." + GOOD, "decorated"),
         ("3.5メートルの鏡の前に、猫が郵便をそっと運んだ。", None),
-        ("A.B.という人の鏡の前に、猫が郵便をそっと運んだ。", None),
         ("鏡と郵便がある。", "wrong_length"),
         (GOOD[:-1] + "と、祖母が楽しそうに何度も話した" * 8 + "。", "wrong_length"),
         ("手鏡の前に置いた手紙を、猫がそっと運んだ。", "without_word"),
@@ -87,25 +79,16 @@ def test_one_japanese_sentence_with_both_words(text, reason):
         ("I waited... and the mirror’s frame, 3.5 feet long, came by mail.", None),
         ("The U.S. mail arrived while the mirror was on the wall.", None),
         ("The mirror in Washington D.C. hid the mail of us all.", None),
-        ("At 9 a.m. Monday the mail lay by the mirror.", None),
         ("No. 5 in the row had a mirror and the mail in it.", None),
-        ("J. K. Rowling put the mail behind the mirror there.", None),
-        ("The mirror etc. and the mail were in the box.", None),
         ("The mirror hung in Washington D.C. The mail came late.", "not_one"),
-        ("The mirror came at 9 a.m. It lay there with the mail.", "not_one"),
         ("The mirror was big, tall etc. Mail came for all of us.", "not_one"),
         ("Did he say no. The mirror and the mail are all here.", "not_one"),
-        ("The mirror is here in the hall. The mail is there.", "not_one"),
-        ("1. The mirror in the hall came by mail yesterday.", "decorated"),
         ("A. Smith hung a mirror where the mail used to lie.", None),
         ("Here is a sentence: The mirror came by mail yesterday.", "decorated"),
         ("**The mirror in the hall came by mail yesterday.**", "decorated"),
-        ("The mirror in the hall came by mail yesterday", "no_end"),
-        ("The mirror came by mail.", "wrong_length"),
         ("The window in the hall came by mail the day before.", "without_word"),
         ("The mirrored hall had an e-mail on the wall today.", "inside_word"),
         ("A simple story of a mirror and a mail.", "word_list"),
-        ("mirror, mail, cat, dog, house, tree, window, door, fish.", "word_list"),
         ("The a mirror hall of in came yesterday by the mail.", "word_list"),
         ("鏡 mirror 郵便 mail 家で猫がずっと待っていた the of.", "other_language"),
     ],
@@ -132,11 +115,10 @@ def test_a_frame_is_what_is_left_without_nouns_in_either_order():
     assert read.words == ["reflect", "sleepy", "dog"]
 
 
-@pytest.mark.parametrize("mark", ["☆♪", "🐶🐱", "…", "("])
-def test_marks_are_no_content_words(mark):
+def test_marks_are_no_content_words():
     plain, marked = (
         read_sentence(text, "", JA, "ja")[1].words
-        for text in (GOOD, GOOD.replace("、", f"、{mark}"))
+        for text in (GOOD, GOOD.replace("、", "、☆♪🐶"))
     )
     assert marked == plain
 
@@ -160,28 +142,6 @@ def test_the_pairs():
     for noun in japanese:  # MeCab sees each as a word by itself
         text = f"この町では、古い{noun}の話を誰もが知っていた。"
         assert read_sentence(text, "", (noun, "町"), "ja")[0] is None, noun
-
-
-@pytest.mark.parametrize("language", ["ja", "en"])
-def test_the_pairs_are_by_the_programs_rules(language):
-    """Not the file itself: at a band's edge the rounding of a processor decides, and with it all pairs behind."""
-    made = runpy.run_path(str(ROOT / "benchmarks" / "sentence_pairs.py"))
-    lines = made["NOUNS"].read_text("utf-8").splitlines()
-    nouns = [
-        noun
-        for own, *found in map(str.split, lines)
-        for noun in found
-        if own == language
-    ]
-    rank = made["ranks"](nouns, LANGUAGES[language].encoder)
-    for row in (row for row in PAIRS if row["language"] == language):
-        first, second = row["first"], row["second"]
-        least, most = made["BANDS"][row["band"]]
-        place = rank[nouns.index(first), nouns.index(second)]
-        assert least - 0.02 <= place <= most + 0.02
-        for noun in (first, second):
-            assert made["split_of"](noun) == row["split"]
-        assert not made["alike"](language, first, second)
 
 
 @pytest.mark.parametrize("wrong", ["sentences_language", "sentences_split"])
@@ -238,10 +198,6 @@ def test_values_by_hand():
         name: [item.columns[name] for item in items] for name in first.columns
     } | {"item": [item.id for item in items], "prompts": [i.prompt for i in items]}
     assert reward(completions=texts, **columns) == [0.5, 0.5, 1, 0, 1]
-    different = reward_of(task, measure="sentences/different_sentences")
-    assert different(completions=texts, **columns) == [0.5, 0.5, 1, 0, 1]
-    usable = reward_of(task, measure="sentences/usable")
-    assert usable(completions=texts, **columns) == [1, 1, 1, 0, 1]
     words = reward_of(task, measure="sentences/content_words")
     # 置く, 猫, そっと, 運ぶ are in two answers; 嫌い, 父, 毎朝, かならず, 確かめる in one.
     assert words(completions=texts, **columns)[:4] == pytest.approx([2, 2, 5, 0])
@@ -290,26 +246,6 @@ def test_parts_are_scored_together_in_the_end(tmp_path):
     assert len(part_paths(whole.folder)) == 4
 
 
-def test_sft_rows_and_dpo_pairs(tmp_path):
-    task = asked(items=2)
-    first, second = task.items()
-    # No frame is shared.
-    rows = []
-    for item, own in ((first, OWN[2:]), (second, OWN[:2])):
-        rows += [(item, sentence(item, frame)) for frame in own]
-        rows += [(item, "いやだ。"), (item, "無理です。")]
-    run = score_answers(task, written(tmp_path, rows), tmp_path / "run")
-    top = select_top(run.folder, 4)
-    assert (top.num_unusable, top.num_prompts, top.tasks) == (0, 2, ["sentences"] * 4)
-    chosen, rejected = select_pairs(run.folder, 4, seed=0)
-    assert (chosen.num_unusable, rejected.num_unusable) == (0, 4)
-    test = asked("test", 2)
-    rows = [(item, sentence(item, OWN[0])) for item in test.items()]
-    scored = score_answers(test, written(tmp_path, rows), tmp_path / "test")
-    with refused("sentences: a pair of another split"):
-        select_top(scored.folder, 1)
-
-
 def test_fluency_is_of_usable_sentences_by_the_model_that_is_named(tmp_path):
     task = asked(items=2)
     first, second = task.items()
@@ -324,26 +260,18 @@ def test_fluency_is_of_usable_sentences_by_the_model_that_is_named(tmp_path):
     assert bits[2] is None
 
 
-def test_portions_add_up_to_the_different_things():
-    answers = [["犬", "海"], ["海"], [], ["海", "川"]]
-    assert sum(portions(answers)) == pytest.approx(3)
-
-
-def attacked(*words):
-    done = subprocess.run(
-        [sys.executable, "benchmarks/sentences.py", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    cells = [line.split("|") for line in done.stdout.splitlines()[2:]]
+def attacked(language, capsys, monkeypatch):
+    words = ["sentences.py", "--language", language, "--items", "24"]
+    monkeypatch.setattr(sys, "argv", words)
+    runpy.run_path(str(ROOT / "benchmarks" / "sentences.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    cells = [line.split("|") for line in printed.splitlines()[2:]]
     return {row[1].strip(): (float(row[2].strip(" %")), float(row[3])) for row in cells}
 
 
 @pytest.mark.parametrize("language", ["ja", "en"])
-def test_rules_that_read_nothing(language):
-    rows = attacked("--language", language, "--items", "24")
+def test_rules_that_read_nothing(language, capsys, monkeypatch):
+    rows = attacked(language, capsys, monkeypatch)
     nothing = (
         "one frame",
         "one frame, words in either order",

@@ -20,7 +20,7 @@ from sozo.suite.sipen.items import (
 )
 
 SHORTCUTS = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks/shortcuts.py"))
-shortcuts, without_reading = SHORTCUTS["shortcuts"], SHORTCUTS["without_reading"]
+shortcuts = SHORTCUTS["shortcuts"]
 CONTROLS = [item for item in trial_items() if item.direction in CONTROL]
 GOLD = {item.id: CONTROL[item.direction] for item in CONTROLS}
 CLAUSE = re.compile(
@@ -116,20 +116,6 @@ def test_no_shortcut_finds_the_answers():
         assert (estimate.high or estimate.value) < 0.6, (name, estimate)
     # A scale has ends: of its strongest word all neighbours are weaker, of its weakest all are stronger.
     assert max(estimate.value for estimate in found["scale items"].values()) < 2 / 3
-
-
-def test_balanced_accuracy_by_hand():
-    """Two answers, of which the token tells one; groups are left out one by one."""
-    tokens, answers = (
-        [["a"], ["b"]] * 10 + [["b"]] * 5,
-        ["yes", "no"] * 10 + ["yes"] * 5,
-    )
-    estimate = without_reading(tokens, answers, [str(k // 2) for k in range(25)])
-    assert estimate.value == pytest.approx((10 / 15 + 1) / 2)
-    assert estimate.low < estimate.value < estimate.high <= 1
-    assert without_reading([["a"]] * 4, ["yes", "no"] * 2, list("0123")).value == 0.5
-    assert without_reading([["a"]] * 4, ["yes"] * 4, list("0123")) is None
-    assert without_reading([["a"], ["b"]], ["yes", "no"], list("00")) is None
 
 
 def test_a_control_that_is_lost_is_lower_and_one_that_is_kept_is_not_told_apart(

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import re
-import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -157,31 +156,6 @@ def test_personabank_gives_the_printed_hypotheses_and_nearly_its_counts(
     assert (
         premises["two"] == 25
     )  # the paper's 21 is not within 10%: suite/README.md says so
-
-
-def test_no_file_of_the_repository_holds_eight_words_of_a_story(personabank):
-    held = set()
-    for path in (personabank / "original").glob("*.txt"):
-        held |= eights(path.read_text("utf-8"))
-    listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    names = listed.stdout.splitlines()
-    texts = {
-        name: (ROOT / name).read_bytes().decode("utf-8", "ignore") for name in names
-    }
-    assert [name for name, text in texts.items() if eights(text) & held] == []
-
-
-def eights(text):
-    """All eight words in a row, but for those that count, as a story does from 1 to 13."""
-    words = re.findall(r"\w+", text.lower())
-    rows = (tuple(words[k : k + 8]) for k in range(len(words) - 7))
-    return {row for row in rows if not all(map(str.isdecimal, row))}
 
 
 def test_sentences_keep_their_quotes_and_abbreviated_numbers():

@@ -84,10 +84,6 @@ def test_what_answers_were_drawn_by_and_what_they_were_chosen_by(frontier, tmp_p
     )
     assert targets([unchosen], NO) == task_types().keys()
     # A trained model's answers carry on what it was trained on.
-    edited(even.folder, model_trained=True, trained_on=[one("grpo", task="sat")])
-    assert of_answers(read_run(even.folder), "dpo", chosen=True) == [
-        one("dpo")
-    ]  # a frontier's lists have no model
     run_task(
         dat(),
         GeneratorSettings("random"),
@@ -118,19 +114,11 @@ def test_which_measures_a_training_goes_for():
         target(dat, Dat, Dat.second, encoder) for encoder in ("ja-ginza", "glove")
     ] == [YES, NO]
     by_e5 = [
-        [one("grpo", encoder=name)]
-        for name in ("centred:e5", "ja-ginza+e5", "e5[query: ]", "e5-like")
+        [one("grpo", encoder=name)] for name in ("centred:e5", "ja-ginza+e5", "e5-like")
     ]
     assert [target(trainings, Dat, Dat.second, "e5") for trainings in by_e5] == [
-        YES,
-        YES,
-        YES,
-        NO,
+        *(YES, YES, NO)
     ]
-    elsewhere = [one("grpo", "sentences", "sentences", "centred:e5")]
-    assert [
-        target(elsewhere, Dat, measure, "e5") for measure in (Dat.second, score)
-    ] == [YES, NO]
     fluency, whole = Jcq.measure_named("jcq/fluency"), Jcq.beside()[1]
     by_one = [one("grpo", "jcq", "jcq/fluency", None, "judge-a")]
     assert [target(by_one, Jcq, m) for m in (Jcq.measures[0], fluency, whole)] == [
@@ -138,7 +126,6 @@ def test_which_measures_a_training_goes_for():
         YES,
         NO,
     ]
-    assert target([one("grpo", "jcq", "jcq", None, "judge-a")], Jcq, fluency) == NO
     # Whoever is shown usable sentences writes more of them, and so more content words an answer.
     shown = [one("sft", "sentences", None, None)]
     assert [target(shown, Sentences, measure) for measure in Sentences.measures] == [
@@ -157,10 +144,6 @@ def test_a_training_writes_it_once_each_behind_its_start_s(frontier, mini, tmp_p
     chain = [one("frontier"), one("sft", measure=None, encoder=None)]
     assert trained_on(first) == chain
     assert trained_on(train("sft", first, lists, tmp_path / "again", 8)) == chain
-    assert trained_on(train("sft", first, lists, tmp_path / "best", 4)) == [
-        *chain,
-        one("sft"),
-    ]
 
 
 def test_runs_of_before_say_what_grpo_paid_for_and_no_more(tmp_path):
@@ -171,9 +154,7 @@ def test_runs_of_before_say_what_grpo_paid_for_and_no_more(tmp_path):
     )
     for loaded, said, marked in (
         ({}, [], set()),
-        ({"model_trained": False, "trained_on": []}, [], set()),
         ({"model_trained": True, "trained_on": []}, [UNKNOWN], set()),
-        ({"model_trained": True}, [UNKNOWN], set()),
         (
             {"model_trained": True, "trained_on": ["jcq"]},
             [UNKNOWN, UNKNOWN | {"task": "jcq", "by": "grpo"}],
@@ -210,24 +191,18 @@ def test_a_measuring_run_of_before_goes_on(lipogram, mini, tmp_path):
         for part in (folder / "answers").iterdir():
             part.unlink()
 
-    for before in ([], ["dat"], [one("sft")]):
-        edited(folder, trained_on=before)
-        unfinished()
-        assert run_task(Lipogram(), generator, sampling, folder).metrics == whole
+    edited(folder, trained_on=["dat"])
+    unfinished()
+    assert run_task(Lipogram(), generator, sampling, folder).metrics == whole
     edited(folder, model_sha256="0" * 64)
     unfinished()
     with refused("run: the model's folder changed"):
         run_task(Lipogram(), generator, sampling, folder)
 
 
-@pytest.mark.parametrize("joined", ["packing", "padding_free"])
-def test_word_targets_need_a_list_in_a_row_of_its_own(joined, tmp_path):
-    settings = {
-        "answers": tmp_path,
-        "output_dir": tmp_path / "out",
-        joined: True,
-        "report_to": "none",
-    }
+def test_word_targets_need_a_list_in_a_row_of_its_own(tmp_path):
+    settings = {"answers": tmp_path, "output_dir": tmp_path / "out", "packing": True}
+    settings |= {"report_to": "none"}
     yaml = ["--config", str(ROOT / "recipes" / "tiny" / "sft-word-targets.yaml")]
     with refused("word_targets: packed rows"):
         parse(SftArguments, SftSettings, [*yaml, *flags(settings)])

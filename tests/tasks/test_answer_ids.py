@@ -23,43 +23,11 @@ LIST = list_text(
     ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
 )
 UUID = "3f2504e0-4f89-11d3-9a0c-0305e82c3301"
-ISSUED = ["gpt-4o-3", UUID, "request-1", "2024-01-00", "run-a0", "run-0", "gpt-4o-0"]
 IDS = [
-    *ISSUED,
-    "request-000123",
-    "req-1-2-3",
-    "batch_req_403hYy7nMxrxXFWXiwvoLG1q",
-    "gpt-4o-2024-08-06-12",
-    "meta-llama/Llama-3.1-8B-Instruct-5",
-    "openai/gpt-4o:free-3",
-    "2024-01-01T09:00:00+09:00",
-    "user@example.org",
-    "0",
-    "-1",
-    "00000000",
-    "1.0",
-    "1e5",
-    "0x1f",
-    "--",
-    "a-",
-    "-0",
-    "dat",
-    "dat-3",
-    "dat-0-1",
-    "参加者-3",
-    "回答-１",
-    "run 1 - 2",
-    "run—0",
-    "model=a;seed=0;n=1",
-    "momotaro-3",
-    "None",
-    "NaN",
-    "true",
-    "../../x-1",
-    "a\tb",
-    "a'b\"c",
-    "e\u0301-1",
-    "x" * 80 + "-1",
+    *("gpt-4o-3", UUID, "request-1", "2024-01-00", "run-0", "req-1-2-3"),
+    *("openai/gpt-4o:free-3", "2024-01-01T09:00:00+09:00", "user@example.org", "0"),
+    *("-1", "00000000", "1.0", "1e5", "--", "a-", "dat-3", "参加者-3", "回答-１"),
+    *("momotaro-3", "None", "true", "../../x-1", "a\tb", "a'b\"c", "e\u0301-1"),
 ]
 NUMBERS = [3, 20240100, 2**53 + 1]
 
@@ -99,30 +67,24 @@ def batch(custom_id, *texts):
 # A task of one item
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".json", ".parquet"])
+@pytest.mark.parametrize("suffix", [".json", ".parquet"])
 def test_dat_takes_any_id_in_any_kind_of_file(suffix, dat, tmp_path):
     rows = [{"id": name, "text": LIST} for name in IDS]
-    path, expected = tmp_path / f"f{suffix}", IDS
+    path = tmp_path / f"f{suffix}"
     if suffix == ".parquet":  # which has texts or numbers in a column
         pd.DataFrame(rows).to_parquet(path)
     else:
         rows += [{"id": number, "text": LIST} for number in NUMBERS]
-        expected = IDS + list(map(str, NUMBERS))
         path.write_text(json.dumps(rows), "utf-8")
-        if suffix == ".jsonl":
-            write_objects(path, rows)
     answers = read_answers(dat, path, None)
-    assert [(a.id, a.item, a.text) for a in answers] == [
-        (name, "", LIST) for name in expected
-    ]
+    expected = [(str(row["id"]), "", LIST) for row in rows]
+    assert [(a.id, a.item, a.text) for a in answers] == expected
 
 
 def test_dat_takes_any_custom_id_of_a_batch(dat, tmp_path):
-    rows = [batch(f"{name}x", LIST, LIST) for name in IDS]
-    path = lines(tmp_path / "f.jsonl", *(batch(name, LIST) for name in IDS), *rows)
+    path = lines(tmp_path / "f.jsonl", *(batch(name, LIST, LIST) for name in IDS))
     assert [(a.id, a.item) for a in read_answers(dat, path, None)] == [
-        *((name, "") for name in IDS),
-        *((f"{name}x-{k}", "") for name in IDS for k in range(2)),
+        (f"{name}-{k}", "") for name in IDS for k in range(2)
     ]
 
 
@@ -141,9 +103,8 @@ def test_the_command_scores_them_and_reads_its_own_table_again(tmp_path):
         assert {round(row.score, 4) for row in rows} == {0.8217}
 
 
-@pytest.mark.parametrize("names", [(UUID, UUID), ("0", 0)])
-def test_an_id_that_comes_twice_is_still_refused(names, dat, tmp_path):
-    rows = ({"id": name, "text": LIST} for name in names)
+def test_an_id_that_comes_twice_is_still_refused(dat, tmp_path):
+    rows = ({"id": name, "text": LIST} for name in ("0", 0))
     with refused("answers: an id comes twice"):
         read_answers(dat, lines(tmp_path / "f.jsonl", *rows), None)
 
@@ -160,11 +121,7 @@ TASKS = {
     "sat": (Sat, "momotaro", "kintaro"),
     "jcq": (lambda: Jcq(Jcq.Settings(trial=True)), "trial-01", "trial-02"),
 }
-OF_SUITE = {
-    "sipen": ({}, "trial-01-1", "trial-02-1"),
-    "pbig": ({}, "nlp-1", "nlp-2"),
-    "sentences": ({}, "算盤-黒板", "樽-夕焼け"),
-}
+OF_SUITE = {"pbig": ("nlp-1", "nlp-2"), "sentences": ("算盤-黒板", "樽-夕焼け")}
 
 
 @pytest.fixture(
@@ -179,9 +136,7 @@ def several(request):
     if request.param in TASKS:
         make, one, other = TASKS[request.param]
         return make(), one, other
-    settings, one, other = OF_SUITE[request.param]
-    kind = task_type(request.param)
-    return kind(kind.Settings(**settings)), one, other
+    return task_type(request.param)(), *OF_SUITE[request.param]
 
 
 def test_the_column_decides_whatever_the_id_looks_like(several, tmp_path):
@@ -192,7 +147,7 @@ def test_the_column_decides_whatever_the_id_looks_like(several, tmp_path):
     assert [(a.id, a.item) for a in answers] == [(row["id"], one) for row in rows]
 
 
-@pytest.mark.parametrize("form", ["{}", "{}-0", "{}-12"])
+@pytest.mark.parametrize("form", ["{}", "{}-12"])
 def test_without_the_column_an_item_s_id_names_it(form, several, tmp_path):
     task, *items = several
     names = [form.format(item) for item in items]
@@ -202,30 +157,17 @@ def test_without_the_column_an_item_s_id_names_it(form, several, tmp_path):
         assert [a.item for a in answers] == items
 
 
-def test_several_answers_of_a_row_are_to_what_its_id_names(several, tmp_path):
-    task, one, _ = several
-    path = lines(tmp_path / "b.jsonl", batch(f"{one}-3", "答え", "別の答え"))
-    assert [a.item for a in read_answers(task, path, None)] == [one, one]
-
-
-@pytest.mark.parametrize("name", ["request-1", UUID, "0"])
+@pytest.mark.parametrize("name", ["request-1", "kasajizo-momotaro-3"])
 def test_an_id_that_names_nothing_is_refused_where_an_item_is_needed(name, tmp_path):
     path = lines(tmp_path / "f.jsonl", {"id": name, "text": "答え"})
     with refused("answers: an id names no item"):
         read_answers(Sat(), path, None)
 
 
-@pytest.mark.parametrize("item", ["桃", "momotaro-3 "])
-def test_a_column_that_names_nothing_is_refused_though_the_id_would_do(item, tmp_path):
-    row = {"id": "momotaro", "item": item, "text": "答え"}
+def test_a_column_that_names_nothing_is_refused_though_the_id_would_do(tmp_path):
+    row = {"id": "momotaro", "item": "momotaro-3 ", "text": "答え"}
     with refused("answers: a column names no item"):
         read_answers(Sat(), lines(tmp_path / "f.jsonl", row), None)
-
-
-def test_an_id_that_names_an_answer_to_no_item_is_refused(tmp_path):
-    story = {"id": "kasajizo-momotaro-3", "text": "昔々"}
-    with refused("answers: an id names no item"):
-        read_answers(Sat(), lines(tmp_path / "t.jsonl", story), None)
 
 
 def test_an_item_is_named_by_its_id_behind_the_task_s_name_or_by_its_own_words(

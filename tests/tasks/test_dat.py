@@ -1,7 +1,5 @@
 """DatScorer: hand-worked scores, every rule against every later one, and the slow obvious way beside it."""
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,7 +10,7 @@ from fakes import AXES, FakeEncoder, FakeNouns, axis_encoder, list_text
 from sentences import refused
 from sozo.data.schema import Reason
 from sozo.tasks.dat.scorer import DatResult, DatRules, DatScorer, DatSettings
-from sozo.tasks.dat.words import BITS, REPEATED_WORDS
+from sozo.tasks.dat.words import REPEATED_WORDS
 
 TEN = AXES[:10]
 # What breaks each rule in one word; 無 is a noun without a vector, 走 no noun.
@@ -51,13 +49,10 @@ def test_hand_worked_scores():
 def test_results_of_a_batch_are_in_order():
     texts = [list_text(TEN), "x", list_text(AXES[1:11]), list_text([*TEN[:9], "走"])]
     scores = make_scorer().score(texts)
-    assert len(scores) == 4
     assert [r.reason for r in scores] == [None, Reason.FORMAT, None, Reason.NOT_NOUN]
     assert [r.words for r in scores] == [TEN, None, AXES[1:11], (*TEN[:9], "走")]
-    assert scores.codes.tolist() == [0, -1, 0, -5]
     np.testing.assert_array_equal(np.isnan(scores.scores), [False, True, False, True])
     assert [key is None for key in scores.keys] == [False, True, False, True]
-    assert scores[1] == scores[-3] == DatResult(None, None, Reason.FORMAT)
     assert (scores[1:], scores[::-2]) == (list(scores)[1:], [scores[3], scores[1]])
     with pytest.raises(IndexError):
         scores[4]
@@ -68,19 +63,6 @@ def test_results_of_a_batch_are_in_order():
 def test_one_bad_word(reason, position):
     words = replaced(TEN, {position: BREAKS[reason]})
     assert one(list_text(words)) == DatResult(tuple(words), None, reason)
-
-
-@pytest.mark.parametrize("reason", BREAKS)
-def test_a_bad_word_beside_few_known_nouns(reason):
-    # Nine bad words and one noun, the only one the scorer has ever seen.
-    assert one(list_text(["犬", *[BREAKS[reason]] * 9])).reason in (
-        reason,
-        Reason.REPEATED_WORD,
-    )
-    assert one(list_text([BREAKS[reason]] * 10)).reason in (
-        reason,
-        Reason.REPEATED_WORD,
-    )
 
 
 # Rules 2 to 5, each with what breaks it when it stands at a place of a list; both script reasons are one rule.
@@ -123,11 +105,6 @@ def test_which_reason_comes_first():
     assert one(list_text(["犬!", "dog", *TEN[2:]])).reason is Reason.SYMBOL
 
 
-def test_a_word_repeated_anywhere():
-    for i, j in combinations(range(10), 2):
-        assert one(list_text(replaced(TEN, {j: TEN[i]}))).reason is Reason.REPEATED_WORD
-
-
 def test_a_list_with_a_word_twice_is_kept_where_that_is_asked():
     words = replaced(TEN, {3: TEN[0], 9: TEN[0]})
     kept = one(list_text(words), make_scorer(DatRules(repeated_words="keep")))
@@ -157,13 +134,6 @@ def test_repeated_words_by_representative():
     assert (
         one(list_text([*TEN[:8], "りんご", "木"]), strict).reason is Reason.NOT_NOUN
     )  # 木 is no noun here
-    nameless = FakeNouns(
-        TEN, representatives=dict.fromkeys(TEN, "")
-    )  # words without a representative differ
-    assert (
-        one(list_text(TEN), DatScorer(nameless, axis_encoder(), strict.rules)).score
-        == 1.0
-    )
 
 
 def test_no_vector_is_a_reason_and_never_a_number():
@@ -184,17 +154,6 @@ def test_reasoning_is_cut_off_unless_the_rules_say_no():
     assert one(text, make_scorer(DatRules(reasoning=False))) == DatResult(
         None, None, Reason.FORMAT
     )
-
-
-def test_proper_nouns_and_wikipedia_words_are_told():
-    nouns = FakeNouns(AXES, proper=["犬", "猫"], wikipedia=["猫", "花"])
-    flags = DatScorer(nouns, axis_encoder()).flags(["犬", "猫", "花", "水"])
-    assert flags.tolist() == [
-        BITS["proper_noun"],
-        BITS["proper_noun"] + BITS["wikipedia"],
-        BITS["wikipedia"],
-        0,
-    ]
 
 
 # Olson's English protocol
@@ -247,9 +206,7 @@ def test_the_case_of_english_words_does_not_matter():
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        (["run", "d0g", "none", "dog!"], Reason.NOT_NOUN),
         (["d0g", "run", "none", "dog!"], Reason.NOT_ENGLISH),
-        (["dog!", "run", "none", "d0g"], Reason.SYMBOL),
         (["none", "d0g", "run", "dog!"], Reason.NO_VECTOR),
     ],
 )
@@ -277,7 +234,7 @@ def test_equals_the_slow_obvious_way_on_random_answers(real, nouns, ginza):
     vectors = dict(zip(nouns, ginza.encode(nouns).astype(np.float64), strict=True))
     answers = [
         [nouns[i] for i in rng.choice(len(nouns), 10, replace=False)]
-        for _ in range(2_000)
+        for _ in range(500)
     ]
     results = real.score([list_text(words) for words in answers])
     usable = 0
@@ -293,7 +250,7 @@ def test_equals_the_slow_obvious_way_on_random_answers(real, nouns, ginza):
             slow = pdist([vectors[w] for w in words], "cosine").mean()
             assert result.score == pytest.approx(slow, abs=1e-5)
             usable += 1
-    assert usable > 1_100
+    assert usable > 250
 
 
 def test_a_batch_scores_as_its_parts_do(real, nouns):

@@ -16,33 +16,24 @@ from sozo.data.english import english_nouns, noun_lemmas
 from sozo.data.jsonl import write_objects
 from sozo.data.jumandic import load_nouns
 from sozo.data.prompts import prompt
-from sozo.data.schema import Reason
 from sozo.eval.cli import make_app
-from sozo.rewards import make_dat_distance, make_dat_reward
+from sozo.rewards import make_dat_distance
 from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.languages import LANGUAGES
 from sozo.scoring.nouns import make_noun_checker
 from sozo.scoring.second_encoder import SecondEncoder
 from sozo.tasks import read_run
-from sozo.tasks.dat.instruments import measure
 from sozo.tasks.dat.scorer import DatRules, DatScorer, DatSettings
 from sozo.tasks.dat.task import Dat
+from sozo.tasks.task import Answer
 from sozo.training.selection import select_top
 
 NEAR = ["dog", "cat", "horse", "cow", "pig", "sheep", "goat", "rabbit", "mouse", "lion"]
 JAPANESE = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
-SAME = [
-    "house",
-    "home",
-    "dwelling",
-    "residence",
-    "abode",
-    "lodging",
-    "habitation",
-    "domicile",
-    "household",
-    "housing",
-]
+SAME = (
+    "house home dwelling residence abode lodging habitation domicile household housing"
+)
+SAME = SAME.split()
 
 
 def command(*words):
@@ -112,10 +103,7 @@ def test_the_nouns_of_random_lists():
         (["algorithm", "Algorithm"], "repeated_word"),
         (["cat", "cats"], 1.0),  # two words, as in Olson's program
         (["algorithm", "犬"], "not_english"),
-        (["algorithm", "word1"], "not_english"),
-        (["algorithm", "naïve"], "not_english"),
         (["algorithm", "don't"], "symbol"),
-        (["algorithm", "the"], "not_noun"),
         (["algorithm", "paris"], "not_noun"),
         (["algorithm", "umbrella"], "no_vector"),
     ],
@@ -132,13 +120,6 @@ def test_plurals_are_one_word_by_representative(strict):
     assert rules_of(["cat", "cats", *FAR[2:]], by_lemma) == "repeated_word"
 
 
-def test_the_form_is_as_strict_as_in_japanese(strict):
-    text = "\n".join(f"- {word}" for word in FAR)
-    two = list_text(["ice cream", *FAR[1:]])
-    reasons = [rules_of(wrong, strict()) for wrong in (text, two, list_text(FAR[:9]))]
-    assert reasons == ["format"] * 3
-
-
 # What is Japanese by habit
 
 
@@ -146,50 +127,21 @@ def test_a_word_is_one_in_any_case_in_the_table_and_its_numbers(scorer):
     task = Dat(DatSettings(language="en"))
     task.scorer = scorer
     texts = [list_text(FAR), list_text([word.title() for word in FAR])]
-    rows = task.score([], [type("Answer", (), {"text": text}) for text in texts])
+    rows = task.score([], [Answer("", "", text) for text in texts])
     assert rows[0].facts == rows[1].facts == {"words": tuple(FAR)}
     assert task.together(rows)["dat/different_words"] == 10
     distance = make_dat_distance(language="en")
     distance.scorer = scorer
-    one, other = distance(completions=texts)
-    assert (one, other) == (
-        pytest.approx(rows[0].values["dat"]),
-        0.0,
-    )  # seen before, in another case
-    assert [texts[0][part.start : part.end] for part in distance.last[0].parts] == FAR
+    # The other was seen before, in another case.
+    assert distance(completions=texts) == [pytest.approx(rows[0].values["dat"]), 0.0]
 
 
-def test_instruments_and_reasons_are_of_the_language(strict):
-    numbers = np.array([np.roll(np.arange(10), k) for k in range(3)])
-    scorer = strict()
-    assert not {
-        name
-        for name in measure(scorer, FAR, numbers)
-        if name.startswith(("categories", "domains", "glued"))
-    }
-    reward = make_dat_reward(language="en")
-    reward.scorer = scorer
-    metrics = {}
-    reward(completions=[list_text(FAR)], log_metric=metrics.__setitem__)
-    assert "dat/reason/not_english" in metrics
-    assert "dat/reason/not_japanese" not in metrics
-
-
-def test_encoders_and_the_second_encoder_are_centred_on_the_nouns_of_the_language(
-    monkeypatch, tmp_path
-):
+def test_the_second_encoder_is_centred_on_the_nouns_of_the_language(monkeypatch):
     assert (LANGUAGES["en"].nouns, LANGUAGES["ja"].nouns) == (english_nouns, load_nouns)
-    few = {"en": english_nouns()[::600], "ja": load_nouns()[::600]}
-    for code, nouns in few.items():
-        monkeypatch.setitem(
-            LANGUAGES, code, replace(LANGUAGES[code], nouns=lambda nouns=nouns: nouns)
-        )
-    english, japanese = (
-        make_encoder("centred:minilm", language=language) for language in few
-    )
-    assert [encoder.revision.split("-")[-2] for encoder in (english, japanese)] == [
-        str(len(n)) for n in few.values()
-    ]
+    for code, nouns in (("en", english_nouns()), ("ja", load_nouns())):
+        few = replace(LANGUAGES[code], nouns=lambda nouns=nouns[::600]: nouns)
+        monkeypatch.setitem(LANGUAGES, code, few)
+    english = make_encoder("centred:minilm", language="en")
     second_encoder, centred = (
         SecondEncoder("minilm"),
         SecondEncoder("centred:minilm").for_language("en"),
@@ -203,10 +155,6 @@ def test_encoders_and_the_second_encoder_are_centred_on_the_nouns_of_the_languag
     )
     np.testing.assert_allclose(centred.unit(FAR), unit, atol=1e-5)
     assert np.abs(second_encoder.unit(FAR, centred=True) - unit).max() > 0.01
-    monkeypatch.setenv("SOZO_CACHE", str(tmp_path))
-    both, other = (make_encoder("e5+minilm", language=language) for language in few)
-    assert both.weights != other.weights
-    assert both.encode([*FAR[:2], "umbrella"]).shape == (3, 2 * 384)
 
 
 # What a score may be called
@@ -314,25 +262,14 @@ def wide(nouns_file, tmp_path_factory):
 
 
 def test_a_run_says_what_it_asked_and_what_its_score_is(wide):
-    config = json.loads((wide / "config.json").read_text("utf-8"))
-    settings = config["settings"]
-    assert [
-        settings[name] for name in ("language", "noun_checker", "embedding_model")
-    ] == [
-        "en",
-        "lemminflect",
-        "minilm",
-    ]
+    settings = json.loads((wide / "config.json").read_text("utf-8"))["settings"]
+    names = ("language", "noun_checker", "embedding_model")
+    assert [settings[name] for name in names] == ["en", "lemminflect", "minilm"]
     metrics = json.loads((wide / "metrics.json").read_text("utf-8"))
-    assert (
-        metrics["usable"],
-        "not_japanese" in metrics["reasons"],
-        metrics["reasons"]["not_english"],
-    ) == (32, False, 0)
+    assert metrics["usable"] == 32
+    assert "not_japanese" not in metrics["reasons"]
     assert "categories" not in metrics["instruments"]
-    assert all(word.islower() for row in read_answer_table(wide) for word in row.words)
-    run = read_run(wide)
-    assert run.prompts == {"": prompt("dat_en")}
+    assert read_run(wide).prompts == {"": prompt("dat_en")}
     assert set(select_top(wide, 4).prompts) == {prompt("dat_en")}
 
 
@@ -348,14 +285,13 @@ def test_random_nouns_are_english(tmp_path):
 def test_the_scores_name_stands_beside_the_numbers_and_languages_are_not_compared(
     tmp_path,
 ):
-    english, japanese = (FAR, NEAR, SAME), [JAPANESE] * 3
-    for name, language, checker, lists in (
-        ("a", "en", "lemminflect", english),
-        ("b", "en", "lemminflect", english),
-        ("c", "ja", "jumandic", japanese),
+    for name, language, checker, words in (
+        ("a", "en", "lemminflect", FAR),
+        ("b", "en", "lemminflect", FAR),
+        ("c", "ja", "jumandic", JAPANESE),
     ):
         file = tmp_path / f"{name}.jsonl"
-        write_objects(file, [{"text": list_text(words)} for words in lists])
+        write_objects(file, [{"text": list_text(words)}] * 3)
         flags = ("--language", language, "--noun-checker", checker)
         flags += ("--embedding-model", "minilm", "--output", tmp_path / name)
         assert command("score", "dat", file, *flags).exit_code == 0
@@ -364,17 +300,3 @@ def test_the_scores_name_stands_beside_the_numbers_and_languages_are_not_compare
     assert "not compared" not in alike
     apart = command("compare", tmp_path / "a", tmp_path / "c").stdout
     assert "(noun_checker is lemminflect and jumandic)" in " ".join(apart.split())
-
-
-def test_olsons_rule_by_the_command(tmp_path):
-    bad = ["the", "paris", "of", "and"]
-    lists = [FAR, [*bad[:3], *FAR[:7]], [*bad, *FAR[:6]]]
-    write_objects(tmp_path / "l.jsonl", [{"text": list_text(words)} for words in lists])
-    flags = ("--language", "en", "--olson", "--output", tmp_path / "run")
-    done = command("score", "dat", tmp_path / "l.jsonl", *flags)
-    assert done.exit_code == 0, done.output
-    full, seven, none = read_answer_table(tmp_path / "run")
-    assert full.score == pytest.approx(seven.score)  # the first seven of both
-    assert 50 < full.score < 100
-    assert (none.score, none.reason) == (None, str(Reason.NOT_NOUN))
-    assert "the first 7 valid words by minilm" in " ".join(done.stdout.split())

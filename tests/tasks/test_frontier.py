@@ -66,16 +66,16 @@ def test_two_starts_agree(tiny):
         np.random.default_rng(0),
         np.argsort(-independent_words(tiny, 4000.0))[:400],
     )
-    far = few[free_lists(tiny[few], 4000.0, 512, rng)]
+    far = few[free_lists(tiny[few], 4000.0, 256, rng)]
     assert mean_pairwise_distance(tiny, far).mean() > 0.97
     ends = [
         mean_pairwise_distance(
-            tiny, free_lists(tiny, 500.0, 512, rng, start=start)
+            tiny, free_lists(tiny, 500.0, 256, rng, start=start)
         ).mean()
         for start in (None, far)
     ]
-    # The standard error of the difference is 0.0005.
-    assert ends[0] == pytest.approx(ends[1], abs=0.0015)
+    # The standard error of the difference is 0.0007.
+    assert ends[0] == pytest.approx(ends[1], abs=0.0022)
 
 
 def test_no_word_stands_twice_in_a_list():
@@ -97,15 +97,6 @@ def test_the_independent_frontier_is_a_fixed_point(tiny):
         expected = np.exp(exponents - exponents.max())
         assert p == pytest.approx(expected / expected.sum(), rel=1e-4, abs=1e-12)
     assert independent_words(tiny, 0.0) == pytest.approx(1 / 6144)
-
-
-def test_two_directions_by_hand():
-    # Two words of three point the same way: with m = (1 - q, q) and w = 2 strength / 10, q solves
-    # q / (1 - q) = exp(w (1 - 2 q)) / 2, which at strength 5 (w = 1) is q = 0.386.
-    unit = np.array([[1, 0], [1, 0], [0, 1]], np.float32)
-    q = independent_words(unit, 5.0)[2]
-    assert q == pytest.approx(0.386, abs=5e-4)
-    assert q / (1 - q) == pytest.approx(np.exp(1 - 2 * q) / 2)
 
 
 # As a generator
@@ -150,7 +141,6 @@ def test_a_table_of_the_frontier(tmp_path):
     ("said", "model", "settings"),
     [
         ("frontier: no strength", "frontier", {}),
-        ("frontier: no strength", "frontier", {"strength": -1.0}),
         ("frontier: a strength of another", "random", {"strength": 1.0}),
         ("frontier: an encoder of another", "tiny", {"frontier_encoder": "ja-ginza"}),
     ],

@@ -68,13 +68,6 @@ def test_a_file(tmp_path, pinned):
     assert load_questions(str(path)) == questions
 
 
-def test_order_byte_order_mark_and_blank_lines_do_not_matter(tmp_path, pinned):
-    lines = [json.dumps(row) for row in reversed(rows())]
-    path = tmp_path / "q.jsonl"
-    path.write_bytes(b"\xef\xbb\xbf" + "\r\n\r\n".join(lines).encode())
-    assert load_questions(path)[0].id == "700"
-
-
 def test_one_changed_word_is_not_the_benchmark(tmp_path, pinned):
     changed = rows()
     changed[3]["question"] += "!"
@@ -95,8 +88,6 @@ def test_one_changed_word_is_not_the_benchmark(tmp_path, pinned):
             "jcq: an id comes twice",
             b'{"id": "1", "task": "situation", "question": "q"}',
         ),
-        ("jcq: no object", b"[1]"),
-        ("jcq: no JSON", b'{"id": 2,'),
         ("jcq: no UTF-8", b'{"id": 2, "task": "situation", "question": "\xff"}'),
     ],
 )

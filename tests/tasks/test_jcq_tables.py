@@ -1,13 +1,9 @@
 """The paper's tables from judgements, on hand-worked numbers."""
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from finished_runs import JUDGE, given_jcq, write_run
 from sozo.scoring.judges.run import NOT_ASKED
-from sozo.tasks import Sat
 from sozo.tasks.jcq.questions import CRITERIA, TASKS, Question
 from sozo.tasks.jcq.run_result import ALL, MEAN, JcqRunResult, measure_of
 from sozo.tasks.jcq.task import Jcq
@@ -58,23 +54,6 @@ def test_a_model_by_criterion_and_by_task(a, b):
     assert cells("situation", b)[-1] == (None, 0, 0)
 
 
-@pytest.mark.studies
-def test_the_cells_that_are_correlated_one_by_one(a, b):
-    from sozo.studies.correlate.across import grid_of
-
-    grid = grid_of(Jcq)
-    assert list(grid) == [
-        (task, criterion) for task in (*TASKS, ALL) for criterion in (*CRITERIA, MEAN)
-    ]
-    assert all(measure == measure_of(*cell) for cell, measure in grid.items())
-    assert grid_of(Sat) == {}
-    assert a.estimate(grid[USES, MEAN]).value == 2.75
-    assert [b.estimate(grid[cell, "fluency"]).value for cell in (ALL, "situation")] == [
-        4.0,
-        None,
-    ]
-
-
 @pytest.mark.parametrize(("count", "ends"), [(9, (None, None)), (10, (2.418, 5.0))])
 def test_means_of_fewer_than_ten_questions_have_no_interval(tmp_path, count, ends):
     questions = [Question(str(k), USES, f"?{k}") for k in range(count)]
@@ -95,15 +74,6 @@ def test_nothing_scored_is_no_mean(tmp_path):
     assert cells(ALL, run_of(tmp_path, [None], [None])) == [(None, 0, 3)] * 5
 
 
-@settings(max_examples=20, deadline=None)
-@given(st.lists(st.tuples(*[st.integers(1, 5)] * 4), min_size=6, max_size=6))
-def test_with_every_answer_scored_it_is_the_plain_mean(tmp_path_factory, values):
-    run = run_of(tmp_path_factory.mktemp("run"), values[:2], values[2:4], values[4:])
-    *of_criteria, mean = (value for value, *_ in cells(ALL, run))
-    assert of_criteria == pytest.approx(np.mean(values, axis=0))
-    assert mean == pytest.approx(np.mean(values))
-
-
 def about(folder, answers, values=None):
     """A run of these answers, each with one value or none."""
     rows = [
@@ -116,34 +86,17 @@ def about(folder, answers, values=None):
 
 
 def test_answers_have_a_state_too(tmp_path):
-    reasons = {
-        "complete": ("stop", None),
-        "cut": ("length",),
-        "filtered": ("content_filter",),
-        "refusal": ("refusal",),
-        "error": ("abort",),
-    }
     answers = [
-        Answer(f"{k}-{reason}", "1", "案", finish_reason=reason)
-        for k in reasons
-        for reason in reasons[k]
-    ]
-    answers += [
-        Answer("6", "1", " 。"),
-        Answer("7", "1", "<think>案"),
-        Answer("8", "1", "", finish_reason="length"),
-        Answer("9", "1", "申し訳ありませんが、お答えできません。"),
-        Answer("10", "1", "", finish_reason="error"),
+        Answer("0", "1", "案", finish_reason="length"),
+        Answer("1", "1", " 。"),
+        Answer("2", "1", "申し訳ありませんが、お答えできません。"),
+        Answer("3", "1", "", finish_reason="error"),
+        Answer("4", "1", "案"),
     ]
     states = about(tmp_path, answers).states
     assert states == {
-        "complete": 2,
-        "cut": 1,
-        "refusal": 2,
-        "filtered": 1,
-        "no_text": 3,
-        "wrong_form": 0,
-        "error": 2,
+        **dict.fromkeys(("complete", "cut", "refusal", "no_text", "error"), 1),
+        **dict.fromkeys(("filtered", "wrong_form"), 0),
     }
 
 
@@ -154,7 +107,6 @@ def test_answers_have_a_state_too(tmp_path):
         ((3, 2, 1, None), -1, 3),
         ((1, 2, None, None), None, 2),
         ((3, 3, 3, 3), None, 4),
-        ((None, None, None, None), None, 0),
     ],
 )
 def test_score_against_length(values, r, n, tmp_path):

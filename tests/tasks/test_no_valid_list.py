@@ -55,48 +55,26 @@ WIDE = "\n".join(
 # What chat models write: the text, its language, and how many words a lenient reader finds in it.
 WRITTEN = {
     "as asked": (GOOD, "ja", 10),
-    "unnumbered": (each("{w}"), "ja", 10),
     "a number and a space": (each("{k} {w}", EN), "en", 10),
     "a bracket": (each("{k}) {w}"), "ja", 10),
-    "a colon": (each("{k}: {w}"), "ja", 10),
     "no space": (each("{k}.{w}"), "ja", 10),
     "empty lines between": (each("{k}. {w}\n"), "ja", 10),
     "full width": (WIDE, "ja", 10),
     "circled": (CIRCLED, "ja", 10),
-    "hyphens": (each("- {w}"), "ja", 10),
     "stars": (each("* {w}", EN), "en", 10),
     "middle dots": (each("・{w}"), "ja", 10),
     "bold lines": (each("**{k}. {w}**"), "ja", 10),
-    "bold words": (each("{k}. **{w}**", EN), "en", 10),
-    "quoted": (each('{k}. "{w}"', EN), "en", 10),
     "in brackets of Japanese": (each("{k}. 「{w}」"), "ja", 10),
     "readings": (each("{k}. {w}（よみ）"), "ja", 10),
     "glosses behind a colon": (each("{k}. {w}：これは名詞です。"), "ja", 10),
-    "glosses behind a dash": (
-        each("{k}. {w} – a noun, far from all others", EN),
-        "en",
-        10,
-    ),
-    "bold with glosses": (
-        each("{k}. **{w}**: a noun, far from all others.", EN),
-        "en",
-        10,
-    ),
+    "glosses behind a dash": (each("{k}. {w} – a noun, far off", EN), "en", 10),
     "glosses below": (each("{k}. {w}\n   これは名詞です。"), "ja", 10),
-    "a fence": (f"```\n{GOOD}\n```", "ja", 10),
     "a fence with a language": (f"```text\n{each('{w}')}\n```", "ja", 10),
-    "in one line": ("、".join(JA), "ja", 10),
     "in one line with commas": (", ".join(EN) + ".", "en", 10),
-    "in one line with numbers": (
-        " ".join(f"{k}. {w}" for k, w in enumerate(EN, 1)),
-        "en",
-        10,
-    ),
     "spaces": (" ".join(JA), "ja", 10),
     "a preface": (f"はい、10個です。\n{GOOD}", "ja", 10),
-    "a preface, unnumbered": (f"はい、10個です。\n\n{each('{w}')}", "ja", 10),
     "a preface in the same line": (f"はい、10個です。{'、'.join(JA)}。", "ja", 10),
-    "two prefaces": (
+    "two prefaces, unnumbered": (
         f"はい、わかりました。\n以下に10個の単語を挙げます：\n\n{each('{w}')}",
         "ja",
         10,
@@ -106,23 +84,14 @@ WRITTEN = {
         "en",
         10,
     ),
-    "an end, unnumbered": (f"{each('{w}')}\n\n以上の10個です。", "ja", 10),
-    "one line behind a preface": (f"Here are ten words: {', '.join(EN)}", "en", 10),
     "reasoning": (f"<think>犬、猫…\n1. 馬</think>\n{each('{w}')}", "ja", 10),
     "a template's end": (f"{each('- {w}')}<|im_end|>", "ja", 10),
     # No ten words, and no guess.
     "nine": (each("{k}. {w}", JA[:9]), "ja", 9),
     "eleven": (each("- {w}", JA + "木"), "ja", 11),
     "a sentence": ("申し訳ありませんが、お答えできません。", "ja", None),
-    "a refusal": ("I'm sorry, but I can't help with that.", "en", None),
     "nothing": ("", "ja", 0),
-    "a number": ("10", "ja", 0),
     "reasoning without an end": (f"<think>{GOOD}", "ja", 0),
-    "a story": (
-        "昔々、亀を助けた漁師がいた。竜宮に招かれ、箱をもらった。" * 3,
-        "ja",
-        None,
-    ),
 }
 
 
@@ -201,13 +170,6 @@ def test_where_nothing_is_usable_the_texts_are_always_shown_without_their_contro
     assert "\x1b" not in printed
 
 
-def test_a_run_of_an_earlier_version_says_nothing_of_it(tmp_path):
-    run_ = scored(tmp_path, [GOOD, each("{w}")])
-    before = run_.result
-    before.metrics.pop("ten_words")
-    assert run_.task.view.notes(before) == []
-
-
 # Training
 
 PAID = [list_text("犬猫水山川本車空海" + last) for last in "石木花"] + ["x"]
@@ -242,9 +204,6 @@ def none_at_all(completions, **kwargs):
 @pytest.mark.parametrize(
     ("rewards", "steps"),
     [
-        ([by_step(lambda step: 0.0)], 10),
-        # The fourth step, and ten after it.
-        ([by_step(lambda step: float(step == 3))], 14),
         # Less than nothing is a reward, too.
         ([by_step(lambda step: -1.0 if step % 10 == 4 else 0.0)], None),
         # Another reward pays.
@@ -274,19 +233,15 @@ def cold(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(
-    "launch", [None, pytest.param("cpu2_ddp.yaml", marks=pytest.mark.launches)]
-)
-def test_grpo_of_a_model_without_lists_ends_in_one_line(launch, cold, tmp_path):
+def test_grpo_of_a_model_without_lists_ends_in_one_line(cold, tmp_path):
     settings = {"max_steps": 20, "report_to": "none", "model_name_or_path": cold}
-    settings |= {"per_device_train_batch_size": 4 if launch else 8}
-    command = recipe(launch=launch, output_dir="out", **settings)
+    settings |= {"per_device_train_batch_size": 8}
+    command = recipe(output_dir="out", **settings)
     done = run(command, tmp_path)
     assert done.returncode != 0
     assert says("grpo: nothing was paid", done.stderr)
+    assert "Traceback" not in done.stderr
     assert not (tmp_path / "out" / "metrics.json").exists()
-    if launch is None:
-        assert "Traceback" not in done.stderr
 
 
 def test_refused_words_are_counted_and_named(tmp_path, jumandic_checker, ginza):

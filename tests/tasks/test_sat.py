@@ -13,7 +13,6 @@ from finished_runs import sat_items, write_run
 from sentences import refused
 from sozo.data.jsonl import write_objects
 from sozo.eval.run import score_answers
-from sozo.rewards.task import reward_of
 from sozo.scoring.embeddings import make_encoder
 from sozo.tasks.sat.compliance import Compliance
 from sozo.tasks.sat.score import TEXT_LIMIT, SatScorer, SatSettings, what_counts
@@ -64,21 +63,15 @@ def score(*rewrites, encoder=None):
         ("1", "浦島", 0.0),
         ("1", "桃", 1.0),
         ("1", "近い", 0.4),  # 1 - 0.6
-        ("2", "近い", 0.2),  # 1 - 0.8
         ("1", "遠い", 2.0),
-        ("1", " \n近い\u3000", 0.4),
         ("1", "<think>桃?</think>\n近い", 0.4),
         ("1", "", "no_text"),
-        ("1", " \n\u3000", "no_text"),
         ("1", "\x00\x1b\u200b", "no_text"),
         ("1", "……。（）", "no_text"),
-        ("1", "<think>桃</think>", "no_text"),
         ("1", "<think>桃", "no_text"),
-        ("1", "近い<think>", "no_text"),
         ("1", "無", "no_vector"),
         ("1", "数", "no_vector"),
         ("3", "近い", "story_no_vector"),
-        ("3", "無", "story_no_vector"),
         ("3", "", "no_text"),
     ],
 )
@@ -145,8 +138,6 @@ def test_any_text_has_a_score_or_a_reason(text):
     assert ("sat" in row.values) == (row.reason is None)
     assert 0 <= row.values.get("sat", 0) <= 2
     assert what_counts(what_counts(text)[0])[0] == what_counts(text)[0]
-    assert "sat/copied" not in row.values
-    assert row.facts["one_line"] == (len(what_counts(text)[0].splitlines()) <= 1)
 
 
 # The summary
@@ -205,15 +196,6 @@ def test_the_mean_is_over_stories(summarise):
 def test_what_is_selected_goes_by_the_headline(summarise, tmp_path):
     summarise([rated("1", 0.2), rated("2", 0.9, extras=("note",)), rated("3", None)], 3)
     assert Sat().written(tmp_path).table()["score"].to_pylist() == [0.2, 0.0, None]
-
-
-def test_nothing_scored_has_no_mean(summarise):
-    measures = summarise([rated("1", None)], 3)["measures"]
-    assert (
-        measures["sat"]["value"],
-        measures["sat"]["low"],
-        measures["sat/compliant_mean"]["value"],
-    ) == (None,) * 3
 
 
 # The packaged encoder
@@ -316,20 +298,3 @@ def test_a_run_writes_its_folder_once_and_can_be_scored_again(small, tmp_path):
     with refused("sat: a story that is not asked"):
         score_answers(Sat(), file, tmp_path / "other")
     assert not (tmp_path / "other").exists()
-
-
-def test_answers_to_any_story_are_scored_against_it():
-    """In training the stories are none of the task's own."""
-    task = Sat()
-    told = Item("x", "?", {"story": "漁師が浜辺で亀を助けた。"})
-    row, empty = task.score(
-        [told] * 2,
-        [Answer("1", "x", "漁師が浜辺で亀を助けた。"), Answer("2", "x", " ")],
-    )
-    assert (row.values["sat"], row.values["sat/compliant"], row.reason) == (
-        0.0,
-        0.0,
-        None,
-    )
-    assert empty.reason == "no_text"
-    assert reward_of(task, scale=1.0).scale == 1.0

@@ -39,18 +39,14 @@ from sozo.training.grpo import GrpoSettings, checked_entries
 BAD_JSON = (
     DIGITS,
     DEEP,
-    '{"a":' * 3_000,
     DEEP + "]" * 3_000,
     '{"a": 1, "a": 1}',
     "{",
     "NaN",
-    "-Infinity",
-    "1e",
     "\ufeff{}",
 )
 GOOD_YAML = {
     "run_name: 2024-11-31": {"run_name": "2024-11-31"},
-    "run_name: 2024-11-30": {"run_name": "2024-11-30"},
     "run_name: 2024-11-30 12:00:00": {"run_name": "2024-11-30 12:00:00"},
     "a: &x {b: 1}\nc: {<<: *x, b: 2, d: 3}": {"a": {"b": 1}, "c": {"b": 2, "d": 3}},
     "a: &x [1]\nb: *x": {"a": [1], "b": [1]},
@@ -85,10 +81,9 @@ def test_yaml_as_it_is_meant(text):
     assert parse_yaml(text) == GOOD_YAML[text]
 
 
-@pytest.mark.parametrize("name", ["YAML 1", "x.yaml"])
-def test_a_binary_file_is_one_line(name, tmp_path):
-    (tmp_path / name).write_bytes(b"\xff\xfe\x00")
-    one_line(read_yaml, tmp_path / name)
+def test_a_binary_file_is_one_line(tmp_path):
+    (tmp_path / "x.yaml").write_bytes(b"\xff\xfe\x00")
+    one_line(read_yaml, tmp_path / "x.yaml")
     one_line(read_yaml, tmp_path)
     one_line(read_json, tmp_path)
 
@@ -97,7 +92,6 @@ def test_a_binary_file_is_one_line(name, tmp_path):
 
 WRONG = {
     "report_to: no": "report_to",
-    "report_to: {a: 1}": "report_to",
     "run_name: [1]": "run_name",
     "env: {A: 1}": "unknown setting: env",
     "tasks: 5": "tasks",
@@ -144,7 +138,7 @@ def test_what_was_fine_stays(tmp_path):
 
 
 def test_a_model_whose_config_is_none_is_one_line(tmp_path):
-    for text in (DEEP, '{"model_type": "gpt2", "a": ' + "[" * 3_000, DIGITS, "{"):
+    for text in (DEEP, DIGITS, "{"):
         (tmp_path / "config.json").write_text(text)
         one_line(load_model, str(tmp_path))
         one_line(
@@ -155,13 +149,12 @@ def test_a_model_whose_config_is_none_is_one_line(tmp_path):
         )
 
 
-@pytest.mark.parametrize("origin", [{"model": "tiny"}, 5, {"embedding_sha256": 1}])
-def test_where_a_cut_model_came_from_is_said_wrongly(origin, tmp_path):
+def test_where_a_cut_model_came_from_is_said_wrongly(tmp_path):
     folder, tiny = tmp_path / "cut", str(ensure_tiny("tiny"))
     AutoModelForCausalLM.from_pretrained(tiny).save_pretrained(folder)
     AutoTokenizer.from_pretrained(tiny).save_pretrained(folder)
     config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"cut_from": origin}))
+    (folder / "config.json").write_text(json.dumps(config | {"cut_from": 5}))
     assert "cut_vocabulary" in one_line(
         restore_vocabulary, str(folder), "tiny", tmp_path / "out"
     )
@@ -207,22 +200,6 @@ def test_any_name_of_a_column():
 # --- what cannot be written to ---
 
 
-@pytest.mark.parametrize("place", ["a file", "/dev/null/x"])
-def test_a_cache_that_cannot_be_written(place, tmp_path):
-    (tmp_path / "a file").write_text("mine")
-
-    class Encoder:
-        name, revision = "x", "1"
-
-    one_line(lambda: WordVectors(Encoder(), tmp_path / place / "vectors"))
-    words = ["dat", "--model", "tiny", "--output", "out"]
-    done = sozo(tmp_path, *words, SOZO_CACHE=str(tmp_path / place))
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-    assert "SOZO_CACHE" in done.stderr
-    assert (tmp_path / "a file").read_text() == "mine"
-
-
 def test_a_cache_that_is_no_database(tmp_path):
     class Encoder:
         name, revision = "x", "1"
@@ -239,11 +216,10 @@ ANSWERS = json.dumps({"text": "1. 犬"}) + "\n"
 SCORE = ["score", "dat", "a.jsonl", "--noun-checker", "jumandic", "--output"]
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "utf-16"])
-def test_a_terminal_that_cannot_show_a_letter(encoding, tmp_path):
+def test_a_terminal_that_cannot_show_a_letter(tmp_path):
     (tmp_path / "a.jsonl").write_text(ANSWERS)
     words = [*SCORE, "犬", "--source", "犬é🙂"]
-    done = sozo(tmp_path, *words, PYTHONIOENCODING=encoding)
+    done = sozo(tmp_path, *words, PYTHONIOENCODING="ascii")
     assert "Traceback" not in done.stderr
     assert done.returncode == 0
 
@@ -281,32 +257,14 @@ def test_names_are_shown_without_what_steers_a_terminal(tmp_path):
     words = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
     rows = [{"text": list_text(words)}, {"text": "x"}]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    for name in "12":
-        done = sozo(tmp_path, *SCORE, name, "--source", EVIL + name)
-        assert done.returncode == 0
-        assert clean(done.stdout)
-        assert "red" in done.stdout
-    for command in (["compare", "1", "2"], ["report", "1", "2", "--output", "r.html"]):
-        done = sozo(tmp_path, *command)
+    for words in ([*SCORE, "1", "--source", EVIL], ["report", "1"]):
+        done = sozo(tmp_path, *words)
         assert done.returncode == 0, done.stderr
         assert clean(done.stdout + done.stderr)
+        assert "red" in done.stdout
     done = sozo(tmp_path, "compare", f"none{EVIL}")
     assert done.returncode == 2
     assert clean(done.stderr)
-
-
-def test_a_command_whose_output_is_closed_still_works(tmp_path):
-    (tmp_path / "a.jsonl").write_text(ANSWERS)
-    command = f"{sys.executable} -m sozo {' '.join(SCORE)} o >&-"
-    done = subprocess.run(
-        ["bash", "-c", command],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "o" / "metrics.json").is_file()
 
 
 def test_what_a_model_or_a_judge_says_steers_no_log_and_no_page(caplog, tmp_path):
@@ -335,9 +293,7 @@ def test_a_word_of_ours_comes_only_where_it_exists():
     ("words", "told"),
     [
         ("run --top_k=20 --top-p 0.9", "top_k=20,top_p=0.9"),
-        ("dat --temperature --top-p 0.9", "temperature=...,top_p=0.9"),
-        ("dat --temperature 0.7 --temperature 0.8", "temperature=0.8"),
-        ("run --best-of 4", "best-of=4"),
+        ("dat --temperature --temperature 0.8 --best-of", "temperature=0.8,best-of=..."),
     ],
 )
 def test_a_flag_of_another_tool_for_sampling_is_told_by_ours(

@@ -293,7 +293,10 @@ def test_a_word_of_ours_comes_only_where_it_exists():
     ("words", "told"),
     [
         ("run --top_k=20 --top-p 0.9", "top_k=20,top_p=0.9"),
-        ("dat --temperature --temperature 0.8 --best-of", "temperature=0.8,best-of=..."),
+        (
+            "dat --temperature --temperature 0.8 --best-of",
+            "temperature=0.8,best-of=...",
+        ),
     ],
 )
 def test_a_flag_of_another_tool_for_sampling_is_told_by_ours(

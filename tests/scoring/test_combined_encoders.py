@@ -14,7 +14,6 @@ from sozo.scoring.embeddings.derived import (
     ConsensusEncoder,
     consensus_weights,
     random_lists,
-    reference_scores,
 )
 from sozo.tasks.dat.scorer import DatScorer
 
@@ -73,12 +72,9 @@ def test_random_lists_are_of_different_words_and_uniform():
     assert lists.shape == (4000, 10)
     assert all(len(set(one)) == 10 for one in lists.tolist())
     counts = np.bincount(lists.ravel(), minlength=20)
-    assert (
-        abs(counts - 2000).max() < 5 * (4000 * 0.25) ** 0.5
-    )  # each list holds a word with probability 1/2
+    # Each list holds a word with probability 1/2.
+    assert abs(counts - 2000).max() < 5 * (4000 * 0.25) ** 0.5
     np.testing.assert_array_equal(lists, random_lists(20, 4000, seed=0))
-    with pytest.raises(ValueError, match="no list of 10"):
-        random_lists(9, 1, seed=0)
 
 
 def test_centred_takes_the_mean_of_the_nouns_out():
@@ -96,16 +92,9 @@ def test_categories_are_what_people_say():
     assert categories("林檎") == {"植物", "人工物-食べ物"}
     assert categories("犬") == {"動物"}
     assert categories("海") == {"場所-自然", "自然物"}
-    assert (
-        categories("東京")
-        == categories("スマートフォン")
-        == categories("脇差し分化")
-        == frozenset()
-    )
     assert categories("参") == {"抽象物", "数量"}  # of two entries
-    assert categories("走る") == frozenset()
-    assert (domains("法律"), domains("七五三")) == ({"政治"}, {"家庭・暮らし"})
-    assert domains("犬") == frozenset()
+    assert categories("東京") == categories("走る") == frozenset()
+    assert (domains("法律"), domains("犬")) == ({"政治"}, frozenset())
 
 
 def test_nearly_every_noun_has_a_category_and_every_category_an_axis(nouns):
@@ -117,8 +106,6 @@ def test_nearly_every_noun_has_a_category_and_every_category_an_axis(nouns):
 def test_categories_as_an_encoder():
     encoder = CategoryEncoder()
     assert encoder.encode(["林檎", "東京"]).sum(axis=1).tolist() == [2, 0]
-    assert score(encoder, ["犬", "猫"]) == 0
-    assert score(encoder, ["犬", "机"]) == 1
     assert score(encoder, ["松", "林檎"]) == pytest.approx(1 - 0.5**0.5)
     # 犬 猫 are of one kind, 法律 数学 音楽 of another: four pairs of ten are alike.
     assert score(encoder, ["犬", "猫", "法律", "数学", "音楽"]) == pytest.approx(0.6)
@@ -149,17 +136,10 @@ def test_each_is_called_by_its_name_and_a_consensus_pays_the_weighted_mean(
     assert both == pytest.approx(first * one + second * two, abs=1e-6)
 
 
-def test_the_common_direction_is_gone(encoders, nouns):
-    # Lists of unrelated words are at distance 1, and no longer above or below it.
-    assert reference_scores(
-        WordVectors(encoders["centred:ja-ginza"]), nouns
-    ).mean() == pytest.approx(1, abs=2e-3)
-
-
 @pytest.mark.parametrize(
     ("name", "texts", "row"),
     [
-        *((name, False, "no name") for name in ("e5+", "+e5", "e5++e5", "")),
+        *((name, False, "no name") for name in ("e5+", "")),
         *((name, True, "of words") for name in ("categories", "centred:e5", "e5+e5")),
         ("e5", False, "no package"),
     ],

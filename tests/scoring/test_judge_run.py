@@ -1,6 +1,5 @@
 """What is asked, what is kept, what it costs and when it stops, with a fake judge."""
 
-import asyncio
 import os
 import signal
 import threading
@@ -81,17 +80,6 @@ def test_each_status_is_kept_and_counted(tmp_path):
     assert fake.closed == 1
 
 
-@pytest.mark.parametrize(
-    ("reason", "status"),
-    [(None, "ok"), ("SAFETY", "refused"), ("tool_calls", "unparseable")],
-)
-def test_only_a_reply_that_ended_well_is_read(reason, status, tmp_path):
-    done, _ = judge(
-        lambda p: Reply(VERDICT, finish_reason=reason), tmp_path / "j", ANSWERS[:1]
-    )
-    assert [str(j.status) for j in done.judgements] == [status]
-
-
 def test_the_second_ask_can_fix_an_unparseable_reply(tmp_path):
     seen = set()
     done, _ = judge(
@@ -136,18 +124,6 @@ def test_a_run_that_ended_between_two_asks_continues_with_the_second(tmp_path):
     assert fake.asked == []
 
 
-def test_another_judge_prompt_or_parameter_is_another_judgement(tmp_path):
-    judge(lambda p: VERDICT, tmp_path / "j")
-    for how, fake in (
-        ({"rubric": JCQ_RUBRICS["jcq-v1-guarded-2"]}, FakeJudge(lambda p: VERDICT)),
-        ({}, FakeJudge(lambda p: VERDICT, name="other")),
-    ):
-        done, _ = judge(fake, tmp_path / "j", **how)
-        assert done.requests == 6
-        assert done.prompt_tokens == 600  # the others' tokens are not on this bill
-    assert len(read_judgements(tmp_path / "j")) == 18
-
-
 def test_equal_answers_to_one_question_are_judged_once(tmp_path):
     answers = [
         ToJudge("x", "1", "一", "同じ"),
@@ -170,8 +146,6 @@ def test_cost_is_what_the_replies_say_or_unknown(tmp_path):
         == pytest.approx(6 * (100 * 2.0 + 20 * 10.0) / 1e6)
     )
     assert done.unknown_cost == 0
-    done, _ = judge(lambda p: VERDICT, tmp_path / "b")
-    assert (done.cost, done.unknown_cost, done.prompt_tokens) == (0.0, 6, 600)
     done, fake = judge(
         lambda p: Reply(VERDICT),
         tmp_path / "c",
@@ -221,31 +195,13 @@ def paid(*ledgers):
     return sum(line.cost for path in ledgers for line in read_judgements(path))
 
 
-def test_what_waits_for_the_budget_is_not_asked_once_the_run_has_ended(tmp_path):
-    class Slow(FakeJudge):
-        async def ask(self, prompt):
-            await asyncio.sleep(0.001)
-            return await super().ask(prompt)
-
-    # There is room for one at a time: the second worker waits while the first meets a judge that cannot be used.
-    slow = Slow(lambda p: UserError("no such model"), concurrency=2)
-    with pytest.raises(UserError):
-        judge(slow, tmp_path / "j", ANSWERS, **PRICES, max_cost=1.5)
-    assert len(slow.asked) == 1
-    assert slow.closed == 1
-
-
 def test_max_cost_needs_prices_and_a_limit(tmp_path):
-    with refused("judges: max_cost without prices"):
-        judge(lambda p: VERDICT, tmp_path / "j", max_cost=1.0)
-    with refused("judges: max_cost without prices"):
-        judge(
-            FakeJudge(None, max_tokens=None),
-            tmp_path / "j",
-            max_cost=1.0,
-            judge_price_in=1,
-            judge_price_out=1,
-        )
+    for fake, prices in (
+        (FakeJudge(None), {}),
+        (FakeJudge(None, max_tokens=None), PRICES),
+    ):
+        with refused("judges: max_cost without prices"):
+            judge(fake, tmp_path / "j", max_cost=1.0, **prices)
 
 
 def test_a_judge_that_cannot_be_used_ends_the_run_and_what_came_before_stays(tmp_path):
@@ -280,17 +236,6 @@ def test_ids_that_come_twice(tmp_path):
     assert not (tmp_path / "j").exists()
 
 
-def test_every_line_is_told_after_it_is_written(tmp_path):
-    told = []
-
-    def tell(judgement):
-        assert read_judgements(tmp_path / "j")[-1] == judgement
-        told.append(judgement)
-
-    done, _ = judge(lambda p: VERDICT, tmp_path / "j", on_judgement=tell)
-    assert sorted(told, key=lambda j: j.answer_id) == list(done.judgements)
-
-
 def test_a_local_model_is_called_in_batches(tmp_path):
     batches = []
 
@@ -311,15 +256,10 @@ def test_a_local_model_is_called_in_batches(tmp_path):
     )
 
 
-@pytest.mark.parametrize("reply", [lambda prompts: prompts[1:], lambda prompts: 1 / 0])
-def test_a_local_model_that_fails_ends_the_run(tmp_path, reply):
-    with pytest.raises((ValueError, ZeroDivisionError)):
-        judge_answers(
-            LocalJudge("local", reply, batch_size=4),
-            JCQ_V1,
-            ANSWERS[:10],
-            tmp_path / "j",
-        )
+def test_a_local_model_that_fails_ends_the_run(tmp_path):
+    few = LocalJudge("local", lambda prompts: prompts[1:], batch_size=4)
+    with pytest.raises(ValueError, match="prompt"):
+        judge_answers(few, JCQ_V1, ANSWERS[:10], tmp_path / "j")
     assert read_judgements(tmp_path / "j") == []
 
 

@@ -130,15 +130,6 @@ def test_pickles_without_its_process(jumanpp, starts):
     assert int(starts) == 2
 
 
-def test_close_ends_the_process_and_the_next_word_starts_another(jumanpp, starts):
-    checker = jumanpp(starts.option)
-    checker.check(["猫"])
-    checker.close()
-    checker.close()
-    assert verdicts(checker, ["水"]) == [True]
-    assert int(starts) == 2
-
-
 def test_auto_takes_jumanpp_where_the_command_is_and_jumandic_elsewhere(
     jumanpp, tmp_path, monkeypatch
 ):

@@ -17,7 +17,6 @@ from sozo.eval.evaluated import find_evaluated, not_alike
 from sozo.scoring.embeddings import WordVectors, make_encoder
 from sozo.scoring.judges.endpoint import endpoint_judge
 from sozo.scoring.judges.protocol import JudgeSettings
-from sozo.tasks.jcq.files import PARAMETERS
 
 KNOWN = {"水": [1, 2, 3], "理論": [3, 1, 0], "走り": [0, 1, 1], "犬": [1, 0, 0]}
 SCORES = {str(k): [[4, 4, 4, 4]] for k in range(1, 8)}
@@ -133,22 +132,6 @@ def test_judgements_of_two_servers_or_models_under_one_name_are_not_compared(tmp
     )
     moved_on = jcq(tmp_path, "d", server="http://one/v1", reply_model="j-2")
     assert not_alike(one, moved_on) == "what judged is j-1 and j-2"
-
-
-def test_judgements_that_were_brought_in_compare_with_those_that_were_asked_for(
-    tmp_path,
-):
-    one = jcq(tmp_path, "a", server="http://one/v1", reply_model="j-1")
-    judge = {
-        "model": "j",
-        "prompt": "jcq-v1",
-        **PARAMETERS,
-    }  # no limit, and nobody knows where
-    brought = find_evaluated(
-        [str(given_jcq(tmp_path / "b", "b", SCORES, judge=judge))]
-    )[0].run("jcq")
-    assert not_alike(one, brought) is None
-    assert not_alike(brought, one) is None
 
 
 def test_another_server_is_another_judgement_unless_it_has_a_name():

@@ -221,7 +221,6 @@ ODD = os.fsdecode(b"\xff\xfe.jsonl")
     "words",
     [
         ["score", "dat", ODD, "--noun-checker", "jumandic", "--output", ODD + "2"],
-        ["train", "grpo", "--config", ODD],
         ["run", "--model", ODD, "--tasks", "dat", "--output", "out"],
     ],
 )

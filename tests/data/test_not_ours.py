@@ -40,7 +40,7 @@ def tree(folder):
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
-    """Two finished runs, and a spreadsheet."""
+    """Two finished runs."""
     folder = tmp_path_factory.mktemp("runs")
     for name in ("a", "b"):
         (folder / f"{name}.jsonl").write_text(
@@ -48,16 +48,12 @@ def runs(tmp_path_factory):
         )
         answers = folder / f"{name}.jsonl"
         sozo("score", "dat", answers, "--output", folder / name, *JUMANDIC)
-    (folder / "people.csv").write_text(
-        "participant,answer\n1,犬 猫 海 数学 靴 音楽 病気 机 天気 祝日\n", "utf-8"
-    )
     return folder
 
 
 def commands(runs):
     return {
         "score": ["score", "dat", runs / "a.jsonl", *JUMANDIC],
-        "people": ["people", runs / "people.csv", *JUMANDIC],
         "correlate": ["correlate", runs / "a", runs / "b"],
     }
 
@@ -66,7 +62,6 @@ def commands(runs):
     ("name", "planted"),
     [
         ("score", "file"),
-        pytest.param("people", "file", marks=pytest.mark.suite),
         pytest.param("correlate", "link", marks=pytest.mark.studies),
     ],
 )

@@ -2,13 +2,11 @@
 
 import re
 import threading
-from contextlib import contextmanager
 
 import pytest
 
 from http_server import wait_until
-from sozo.data import parts, progress
-from sozo.data.processes import Processes
+from sozo.data import progress
 from sozo.data.progress import answers_bar, note
 
 
@@ -63,23 +61,3 @@ def test_a_note_is_of_the_innermost_and_one_of_nothing_is_lost(quick, capsys):
             return all(f"{of} of 5" in "".join(text) for of in ("outer: 0", "inner: 2"))
 
         wait_until(both)
-
-
-def test_usable_is_what_has_no_reason_against_it(tmp_path, monkeypatch):
-    """An unusable answer of some tasks is worth 0, and a usable one nothing before all are there."""
-    told = []
-
-    @contextmanager
-    def bar(*_, **__):
-        yield lambda count, usable: told.append((count, usable))
-
-    monkeypatch.setattr(parts, "answers_bar", bar)
-    rows = {
-        "id": ["a", "b", "c"],
-        "text": ["x", "y", "z"],
-        "score": [0.0, None, 0.0],
-        "reason": ["not_one", None, "empty"],
-    }
-    drawn = parts.parts_of(tmp_path, 3, 3)
-    parts.write_missing(drawn, lambda _: rows, "sampling m", Processes())
-    assert told == [(3, 1)]

@@ -2,10 +2,6 @@
 
 from importlib.resources import files
 
-import numpy as np
-import pytest
-
-from published_check import pbig, sipen
 from sozo.data.published import load
 
 # Copied by hand from the paper, Table 11: usable, mean, std, different words.
@@ -69,50 +65,3 @@ def test_every_table_is_a_full_rectangle():
     ):
         methods = [row["method"] for row in load(name) if row["model"] == "Qwen2.5-7B"]
         assert methods == ["base", "SFT", "DPO 1", "DPO 2", "GRPO"]
-
-
-def test_the_counts_behind_sipens_figures():
-    cells = sipen.accuracy()
-    assert [cell.counts for cell in cells if len(cell.counts) != 1] == []
-    of_model = {cell.cell.split(",")[0]: [] for cell in cells}
-    for cell in cells:
-        of_model[cell.cell.split(",")[0]] += cell.counts
-    assert of_model == {
-        "GPT-4o-mini": [60, 253, 452, 62, 6, 8],
-        "GPT-4o": [104, 251, 516, 38, 7, 11],
-        "Llama-8B": [24, 245, 331, 110, 5, 7],
-        "Llama-70B": [222, 150, 547, 17, 21, 6],
-    }
-    assert sipen.denominators() == {"some": 79, "two": 21, "one": 46, "all": 78}
-    five, six = sipen.shares("5"), sipen.shares("6")
-    assert [(cell.cell, cell.printed) for cell in five if not cell.counts] == [
-        ("Llama-70B, some, stronger, 1 step", sipen.MISPRINT)
-    ]
-    assert (len(five), len(six)) == (32, 16)
-    assert all(cell.counts for cell in six)
-    ways = sipen.allocations()
-    triples = {(1, 11, 3), (1, 12, 1), (3, 10, 2), (3, 11, 0), (5, 9, 1), (7, 8, 0)}
-    assert (len(ways), {(way.most, way.many, way.few) for way in ways}) == (12, triples)
-    verdicts = [[pair.verdict for pair in sipen.pairs(number)] for number in "56"]
-    assert [
-        [said.count(verdict) for verdict in sipen.VERDICTS] for said in verdicts
-    ] == [[2, 1, 13], [1, 1, 6]]
-    assert len(sipen.unborne()) == 4
-
-
-def test_what_pbigs_tables_add_up_to():
-    assert pbig.totals() == {
-        "annotators": 27,
-        "patents": 116,
-        "ideas": 307,
-        "scores": 3109,
-    }
-    cells = pbig.alphas()
-    assert (len(cells), sum(cell < 0 for cell in cells), cells.count(0.0)) == (
-        22,
-        10,
-        1,
-    )
-    assert np.mean(cells) == pytest.approx(0.016, abs=5e-4)
-    assert np.median(cells) == pytest.approx(0.005)
-    assert (pbig.pairs_needed(0.311), pbig.most_pairs()) == (41, 66 + 55 + 6)

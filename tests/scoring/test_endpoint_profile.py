@@ -111,22 +111,11 @@ def test_a_number_that_cannot_be_is_refused_as_soon_as_it_is_said(kind, values):
 def test_a_judge_that_wants_everything_its_own_way():
     """As OpenAI's reasoning models: no temperature, another name for the limit, an answer in parts."""
 
-    def reply(body):
-        if "temperature" in body or "max_tokens" in body:
-            return 400, {
-                "error": {
-                    "message": "Unsupported parameter",
-                    "code": "unsupported_parameter",
-                }
-            }
-        return 200, judged(
-            [
-                {"type": "reasoning", "text": "流暢性: 1"},
-                {"type": "text", "text": VERDICT},
-            ]
-        )
-
-    with server(reply) as (url, requests):
+    parts = [
+        {"type": "reasoning", "text": "流暢性: 1"},
+        {"type": "text", "text": VERDICT},
+    ]
+    with server(lambda _: (200, judged(parts))) as (url, requests):
         profile = "{key_env: MY_KEY, temperature: none, limit_name: max_completion_tokens, reasoning_effort: low}"
         judge = endpoint_judge(
             JudgeSettings("j", judge_base_url=url, judge_endpoint=profile)

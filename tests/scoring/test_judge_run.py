@@ -175,8 +175,6 @@ def test_max_cost_stops_before_it_is_exceeded_and_a_rerun_does_not_start_again(
     # Tokens that nobody counted are taken at their most.
     done, _ = judge(lambda p: Reply(VERDICT), tmp_path / "k", ANSWERS, **how)
     assert done.statuses["ok"] == 5
-    done, fake = judge(lambda p: VERDICT, tmp_path / "k", ANSWERS, **how)
-    assert fake.asked == []
 
 
 def test_a_session_has_one_budget_for_all_that_it_is_asked(tmp_path):

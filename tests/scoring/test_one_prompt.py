@@ -172,36 +172,6 @@ def test_answers_that_are_errors_are_asked_for_again_where_one_wants_that(tmp_pa
     ]
 
 
-class Mixed(Long):
-    """Texts that are read stand before and between what is asked."""
-
-    batch_size = 8
-
-    def items(self):
-        first, *others = super().items()
-        texts = [Item(f"text-{k}", f"文{k}", read=True) for k in range(2)]
-        return [texts[0], first, texts[1], *others]
-
-
-def test_answers_kept_for_another_try_stay_with_their_questions(tmp_path):
-    well, bad = [], "問い0番"
-
-    def answer(body):
-        lost = asked(body) == bad and not well
-        return BOOM if lost else completion(f"答え{asked(body)}")
-
-    with server(answer) as (url, requests):
-        run(Mixed(), url, tmp_path)
-        well.append(True)
-        requests.clear()
-        done = run(Mixed(), url, tmp_path, retry_errors=True)
-    assert [asked(body) for body in requests] == [HELLO, bad]
-    texts = {answer.item: answer.text for answer in done.result.scored}
-    assert texts == {
-        item.id: "" if item.read else f"答え{item.prompt}" for item in Mixed().items()
-    }
-
-
 def test_what_never_came_is_no_unusable_list_and_is_never_trained_on(tmp_path):
     def answer(body):
         return (

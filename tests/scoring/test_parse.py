@@ -141,14 +141,12 @@ def test_other_reasoning_is_no_list(text):
     [
         "犬" * MEGABYTE,
         "<think>" * (MEGABYTE // 7),
-        "<|channel|>final" * (MEGABYTE // 16),
         "\ud800" * MEGABYTE,
         "1. 犬\n" * (MEGABYTE // 5),
-        "1. \ud800\n2. \udfff",
         f"{LIST}{'犬' * MEGABYTE} 猫",
         LIST + "\n" * MEGABYTE + "犬",
     ],
-    ids=range(8),
+    ids=range(6),
 )
 def test_long_and_broken_texts_are_only_no_lists(text):
     assert parse_answer(text) is Reason.FORMAT

@@ -77,11 +77,10 @@ def big(folder):
         "safetensors": lambda: save_file(
             {"weight": torch.zeros(100_000)}, folder / "a.safetensors"
         ),
-        "python": lambda: (folder / "a").write_bytes(bytes(100_000)),
     }
 
 
-@pytest.mark.parametrize("by", ["torch", "safetensors", "python"])
+@pytest.mark.parametrize("by", ["torch", "safetensors"])
 def test_a_disk_that_fills_all_the_same(by, disk):
     folder = disk(64 * 1024)
     with refused("record: a disk that fills"), room(folder, 1000):

@@ -131,8 +131,3 @@ def test_rows_that_cannot_be_meant_are_an_error(rows):
             match=r"rows must be of shape \(answers, k\), .*, each -1 to 2",
         ):
             measure(np.eye(3, dtype=np.float32), np.array(rows, np.int64))
-
-
-def test_texts_that_are_no_pairs_are_an_error():
-    with pytest.raises(ValueError, match="5 texts on the left and 1 on the right"):
-        paired_distance(np.eye(3, dtype=np.float32), np.zeros(5, int), np.zeros(1, int))

@@ -137,8 +137,7 @@ def test_organisation_and_project_go_to_openai_alone(serve, monkeypatch):
     monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
     url, requests = serve(lambda request, headers: (200, {}, request))
     post(Endpoint("m", url), [{"n": 1}])
-    headers = {name.lower(): value for name, value in requests[0][1].items()}
-    assert headers["authorization"] == f"Bearer {KEY}"
+    headers = map(str.lower, requests[0][1])
     assert not [name for name in headers if name.startswith("openai-")]
     own = Endpoint("m", client.OFFICIAL)._headers
     assert (own["OpenAI-Organization"], own["OpenAI-Project"]) == ("org-1", "proj-1")

@@ -54,11 +54,6 @@ def test_the_request_and_the_reply(serve):
         "messages": [{"role": "user", "content": "評価して"}],
     }
     assert headers["Authorization"] == f"Bearer {KEY}"
-    assert judge.parameters == {
-        "temperature": 0.0,
-        "max_tokens": 1024,
-        "server": judge.describe()["base_url"],
-    }
 
 
 @pytest.mark.parametrize(
@@ -116,13 +111,9 @@ def test_a_server_that_wants_an_hour_is_given_a_minute(serve, capsys, monkeypatc
     assert says("client: a long wait", capsys.readouterr().err)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("Retry-After", "0.3"), ("retry-after-ms", "300")]
-)
-def test_a_rate_limit_holds_everybody_back_as_long_as_it_says(serve, name, value):
-    judge, seen = serve(
-        (429, {name: value}, {}), (200, {}, completion()), concurrency=2
-    )
+def test_a_rate_limit_holds_everybody_back_as_long_as_it_says(serve):
+    limited = (429, {"retry-after-ms": "300"}, {})
+    judge, seen = serve(limited, (200, {}, completion()), concurrency=2)
 
     async def first_one_then_two():
         first = asyncio.create_task(judge.ask("a"))

@@ -101,13 +101,6 @@ def test_somebody_elses_file_without_a_final_newline_is_not_cut(tmp_path):
     assert path.read_text() == '{"id": 1, "answer": "..."}'
 
 
-def test_a_second_writer_is_refused_until_the_first_one_ends(tmp_path):
-    path = tmp_path / "j.jsonl"
-    with Ledger(path, ()), refused("ledger: another process"):
-        Ledger(path, RUBRICS)
-    write(path, OK)
-
-
 def test_the_key_depends_on_everything_that_decides():
     base = ("q", "a", "judge", "jcq-v1", {"temperature": 0.0, "max_tokens": 9})
     assert judgement_key(

@@ -13,12 +13,11 @@ from model_server import server
 from sentences import refused, says
 from sozo.data.errors import UserError
 from sozo.data.schema import Completion
-from sozo.scoring.endpoint.bill import Budget, Price
 from sozo.scoring.endpoint.client import Reply
 from sozo.scoring.judges.endpoint import EndpointJudge, LocalJudge
 from sozo.scoring.judges.ledger import read_judgements as read_ledger
 from sozo.scoring.judges.protocol import JudgeSettings, ToJudge
-from sozo.scoring.judges.run import GIVE_UP_AFTER, JudgeSession, judge_answers
+from sozo.scoring.judges.run import GIVE_UP_AFTER, judge_answers
 from sozo.tasks.jcq.rubric import JCQ_RUBRICS, JCQ_V1
 
 ANSWERS = [ToJudge(f"a{k}", str(k), f"問い{k}番", f"答え{k}。") for k in range(60)]
@@ -177,22 +176,6 @@ def test_max_cost_stops_before_it_is_exceeded_and_a_rerun_does_not_start_again(
     assert done.statuses["ok"] == 5
 
 
-def test_a_session_has_one_budget_for_all_that_it_is_asked(tmp_path):
-    judge = FakeJudge(lambda p: VERDICT, concurrency=1)
-    session = JudgeSession(judge, JudgeSettings(**PRICES), Budget(6.2, spent=1.0))
-    assert (
-        session.judge_answers(JCQ_V1, ANSWERS[:6], tmp_path / "a").stopped is None
-    )  # six replies of 0.4
-    done = session.judge_answers(JCQ_V1, ANSWERS, tmp_path / "b")
-    assert done.statuses["ok"] == 5  # with 2.0 spent, another one could end at 3.0
-    assert "above 6.2" in done.stopped
-    assert paid(tmp_path / "a", tmp_path / "b") == pytest.approx(4.4)
-
-
-def paid(*ledgers):
-    return sum(line.cost for path in ledgers for line in read_judgements(path))
-
-
 def test_max_cost_needs_prices_and_a_limit(tmp_path):
     for fake, prices in (
         (FakeJudge(None), {}),
@@ -283,20 +266,11 @@ def test_a_budget_that_ends_early_was_spent_on_all_tasks_alike(tmp_path):
         for task in "abc"
         for k in range(10)
     ]
-    reply = Reply(VERDICT, False, "stop", "r", 1, 1)
-    fake = FakeJudge(lambda p: reply, concurrency=1, max_tokens=1)
-    most = max(
-        Price(1.0, 1.0).at_most(JCQ_V1.prompt(a.question, a.answer), 1) for a in answers
-    )
-    prices = {"judge_price_in": 1.0, "judge_price_out": 1.0}
-    done, _ = judge(
-        fake, tmp_path / "j", answers, max_cost=most + 11.5 * 2 / 1e6, **prices
-    )
-    assert done.stopped
+    fake = FakeJudge(lambda p: VERDICT, concurrency=1)
+    done, _ = judge(fake, tmp_path / "j", answers, max_cost=5.0, **PRICES)
     judged = zip(answers, done.judgements, strict=True)
     tasks = Counter(answer.group for answer, of in judged if of)
-    assert sum(tasks.values()) >= 9
-    assert max(tasks.values()) - min(tasks.values()) <= 1
+    assert tasks == {"a": 4, "b": 4, "c": 3}
 
 
 def test_ctrl_c_waits_for_what_is_paid_for(tmp_path, monkeypatch):

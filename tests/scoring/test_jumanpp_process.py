@@ -60,8 +60,6 @@ def test_a_process_that_hangs_or_answers_for_another_word_is_replaced(
 BROKEN = {
     "dies at once": "--die-after 1",  # noticed when writing or when reading
     "hangs at a word": "--hang 猫",
-    "is behind": "--behind",
-    "answers nothing": "--empty",
     "never ends": "--endless 0",
     "echoes": "--echo {}",
     "answers in part": "--echo {},{},{},見出し,6,普通名詞,1,*,0,*,0,NIL",

@@ -196,7 +196,6 @@ def test_what_never_came_is_no_unusable_list_and_is_never_trained_on(tmp_path):
         pytest.approx(metrics["usable"] / (64 - errors)),
         64 - errors,
     )
-    assert len(done.result.by_answer(Dat.measures[1])) == 64 - errors
     pairs = select_pairs(tmp_path, 64 - errors - metrics["usable"], seed=0)
     assert set(pairs.rejected.texts) == {"犬"}
 
@@ -263,20 +262,3 @@ def test_an_encoder_whose_server_is_gone_ends_the_run_at_once():
         with refused("client: boom"):
             encoder.encode([f"猫{k}" for k in range(40)])
         assert len(requests) <= 1 + 3 + 3
-
-
-def test_a_list_with_such_a_word_has_a_reason_and_the_run_delivers(tmp_path):
-    with (
-        server(embedding({"海"})) as (vectors_at, _),
-        server(lambda body: completion(GOOD)) as (url, _),
-    ):
-        settings = DatSettings(
-            noun_checker="jumandic",
-            embedding_model="openai:e",
-            embedding_endpoint=f"{{base_url: '{vectors_at}'}}",
-        )
-        assert "海" in GOOD
-        metrics = run(Dat(settings), url, tmp_path, num_answers=4).metrics
-    assert {reason: n for reason, n in metrics["reasons"].items() if n} == {
-        "no_vector": 4
-    }

@@ -245,7 +245,8 @@ def test_names_are_shown_without_what_steers_a_terminal(tmp_path, monkeypatch):
     words = ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
     rows = [{"text": list_text(words)}, {"text": "x"}]
     (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    for words in ([*SCORE, "1", "--source", EVIL], ["report", "1"]):
+    scored = ([*SCORE, name, "--source", EVIL + name] for name in "12")
+    for words in (*scored, ["compare", "1", "2"]):
         done = CliRunner().invoke(make_app(), words)
         assert done.exit_code == 0, done.output
         assert clean(done.output)

@@ -253,15 +253,6 @@ def test_the_papers_random_row_is_printed_beside_its_encoder(tmp_path, monkeypat
 
     monkeypatch.setattr("sozo.studies.encoders.run.make_encoder", named)
     row = "The paper's random lists, by GLuCoSE-base-ja-v2: mean 0.555, sd 0.020 (Table 11)."
-    for name, beside in (("pkshatech/GLuCoSE-base-ja-v2[]", True), ("other", False)):
-        words = [
-            "encoders",
-            name,
-            "--output",
-            str(tmp_path / name[:4]),
-            "--num-lists",
-            "100",
-        ]
-        done = CliRunner().invoke(make_app(), words)
-        assert done.exit_code == 0, done.output
-        assert (row in done.output) == beside
+    words = ["encoders", "pkshatech/GLuCoSE-base-ja-v2[]", "--num-lists", "100"]
+    done = CliRunner().invoke(make_app(), [*words, "--output", str(tmp_path / "out")])
+    assert row in done.output, done.output

@@ -16,8 +16,6 @@ from sozo.data.foreign import nfkc, strip_steering
 from sozo.data.jsonl import read_objects
 from sozo.data.markdown import plain
 from sozo.data.secrets import without_credentials
-from sozo.data.settings import read_yaml
-from sozo.data.sheet import read_sheet
 from sozo.eval.report.render import breakable
 from sozo.rewards.integrations.core import answer_in
 from sozo.scoring.endpoint.client import Endpoint
@@ -93,7 +91,6 @@ READERS = {
     "a line of JSON": lambda text: of_file(
         text, "x.jsonl", lambda path: list(read_objects(path))
     ),
-    "YAML": lambda text: of_file(f"a: {text[:5000]}", "x.yaml", read_yaml),
     "addresses": without_credentials,
     "an address": lambda text: without_credentials(f"http://{text}"),
     "a message": lambda text: UserError(text),
@@ -109,7 +106,7 @@ READERS = {
 }
 try:
     from sozo.suite.pbig.ideas import parse_idea
-    from sozo.suite.people.lists import people_words, read_written
+    from sozo.suite.people.lists import people_words
     from sozo.suite.rubrics import Criterion
     from sozo.suite.rubrics.criterion import read_scores, read_verdict
     from sozo.suite.sipen.items import FORMS
@@ -123,9 +120,6 @@ else:
         "a Japanese option": FORMS["sipen-ja-v1"].read,
         "an idea": parse_idea,
         "a person's list": people_words,
-        "a sheet": lambda text: of_file(
-            text[:5000], "x.csv", lambda path: read_written(read_sheet(path))
-        ),
     }
 
 # What a text may hold again and again, what stands before and behind it, and what comes in pairs.
@@ -167,9 +161,7 @@ TEXTS = [
 ]
 FLOOR = 0.05  # seconds of CPU: less is not looked at
 MOST = 2.5  # times as long for twice the text
-LENGTH = (
-    2_500  # characters: to try all pairs of twice as many takes three times the floor
-)
+LENGTH = 2_500  # characters: trying all pairs of twice as many takes thrice the floor
 
 
 def seconds(read, text):

@@ -18,18 +18,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from bad_files import one_line
-from bombs import BOMBS
 from command_line import sozo
 from fakes import list_text
 from sentences import refused, says
 from sozo.data.errors import UserError
 from sozo.data.record import read_json
-from sozo.data.schema import iter_tables, part_paths, write_columns
+from sozo.data.schema import iter_tables, write_columns
 from sozo.data.settings import read_yaml
 from sozo.eval.run import read_answers
 from sozo.scoring.embeddings.vector_file import VectorFile
 from sozo.scoring.embeddings.word_vectors import WordVectors
-from sozo.scoring.endpoint.profile import read_profile
 from sozo.scoring.judges.ledger import Ledger, read_judgements
 from sozo.scoring.languages import read_nouns
 from sozo.tasks.answer_files import read_answers_file
@@ -45,16 +43,12 @@ MOST = 600 << 20  # bytes that the process may grow by
 PIPES = {
     "config.json": read_json,
     "a.yaml": read_yaml,
-    "p.yaml": lambda path: read_profile(str(path)),
     "nouns.txt": lambda path: read_nouns(str(path)),
     "answers.jsonl": lambda path: list(read_answers_file(path)),
-    "answers.json": lambda path: list(read_answers_file(path)),
-    "answers.parquet": lambda path: list(read_answers_file(path)),
     "part-00000.parquet": lambda path: list(iter_tables(path.parent)),
     "judgements.jsonl": lambda path: read_judgements(path, ()),
     "own.jsonl": lambda path: Ledger(path, ()),
     "glove.txt": lambda path: VectorFile(str(path)),
-    "glove.gz": lambda path: VectorFile(str(path)),
 }
 
 
@@ -65,28 +59,12 @@ def test_a_pipe_is_no_file(name, tmp_path):
 
 
 @pytest.mark.suite
-@pytest.mark.parametrize("name", ["s.csv", "s.xlsx"])
-def test_a_pipe_is_no_sheet(name, tmp_path):
+def test_a_pipe_is_no_sheet(tmp_path):
     from sozo.data.sheet import read_sheet
 
-    os.mkfifo(tmp_path / name)
-    assert name in one_line(read_sheet, tmp_path / name)
-    (tmp_path / name).unlink()
     os.mkfifo(tmp_path / "a.csv")
+    assert "a.csv" in one_line(read_sheet, tmp_path / "a.csv")
     assert "no CSV file" in one_line(read_sheet, tmp_path)
-
-
-@pytest.mark.parametrize(
-    "words", [["report", "{}"], ["train", "grpo", "--config", "{}/config.json"]]
-)
-def test_a_run_whose_config_is_a_pipe(words, tmp_path):
-    run = tmp_path / "run"
-    (run / "answers").mkdir(parents=True)
-    os.mkfifo(run / "config.json")
-    (run / "metrics.json").write_text("{}")
-    done = sozo(tmp_path, *(word.format(run) for word in words))
-    assert "Traceback" not in done.stderr
-    assert done.returncode != 0
 
 
 # --- tables that unpack to gigabytes ---
@@ -107,9 +85,26 @@ print(json.dumps([said, grown << 10]))
 """
 
 
-@pytest.mark.parametrize("kind", BOMBS)
-def test_a_table_that_unpacks_to_gigabytes(kind, tmp_path):
-    path = BOMBS[kind](tmp_path / "b.parquet")
+def many_row_groups(path):
+    schema = pa.schema([("text", pa.string())])
+    table = pa.table([["a" * (16 << 20)]], schema=schema)
+    with pq.ParquetWriter(path, schema, compression="zstd") as file:
+        for _ in range(64):
+            file.write_table(table)
+
+
+def one_text_said_again(path):
+    """A megabyte, four thousand times: the dictionary holds it once."""
+    texts = pa.DictionaryArray.from_arrays(
+        pa.array(np.zeros(4_000, np.int32)), pa.array(["a" * (1 << 20)])
+    )
+    pq.write_table(pa.table({"text": texts}), path)
+
+
+@pytest.mark.parametrize("bomb", [many_row_groups, one_text_said_again])
+def test_a_table_that_unpacks_to_gigabytes(bomb, tmp_path):
+    path = tmp_path / "b.parquet"
+    bomb(path)
     assert path.stat().st_size < 8 << 20
     command = [sys.executable, "-c", READ, path]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -174,16 +169,10 @@ def test_flipped_bits_of_a_table(tmp_path):
     flips(path.read_bytes(), path, lambda: read_answers(task, path, None))
 
 
-def test_flipped_bits_of_anybodys_files(tmp_path):
-    table, lines, record = (
-        tmp_path / f"f.{end}" for end in ("parquet", "jsonl", "json")
-    )
-    pq.write_table(pa.table({"text": [L] * 3, "id": list("abc")}), table)
-    flips(table.read_bytes(), table, lambda: list(read_answers_file(table)))
+def test_flipped_bits_of_lines(tmp_path):
+    lines = tmp_path / "f.jsonl"
     line = json.dumps({"text": L, "id": "a"}, ensure_ascii=False).encode()
     flips(line, lines, lambda: list(read_answers_file(lines)))
-    content = json.dumps({"settings": {"犬": [1, 2.5, None]}}, ensure_ascii=False)
-    flips(content.encode(), record, lambda: read_json(record))
 
 
 class Axis:
@@ -231,25 +220,13 @@ ODD = os.fsdecode(b"\xff\xfe.jsonl")
 @pytest.mark.parametrize(
     "words",
     [
-        ["score", "dat", ODD, "--noun-checker", "jumandic", "--output", "out"],
-        ["score", "dat", "good.jsonl", "--noun-checker", "jumandic", "--output", ODD],
-        ["report", ODD],
-        ["train", "grpo", "--config", ODD],
+        ["score", "dat", ODD, "--noun-checker", "jumandic", "--output", ODD + "2"],
         ["run", "--model", ODD, "--tasks", "dat", "--output", "out"],
     ],
 )
 def test_a_name_that_is_no_utf8_is_a_line_or_a_result(words, tmp_path):
-    for name in (ODD, "good.jsonl"):
-        (tmp_path / name).write_text(json.dumps({"text": L}) + "\n", "utf-8")
+    (tmp_path / ODD).write_text(json.dumps({"text": L}) + "\n", "utf-8")
     done = sozo(tmp_path, *words)
     assert "Traceback" not in done.stderr, done.stderr[-600:]
     if done.returncode:
         assert done.stderr.count("\n") <= 2
-
-
-def test_a_part_whose_name_is_no_utf8(tmp_path):
-    path = tmp_path / os.fsdecode(b"part-\xff.parquet")
-    write_columns(path, {"id": ["a"], "text": [L], "source": ["x"]})
-    assert part_paths(tmp_path) == [path]
-    task = Dat(DatSettings(noun_checker="jumandic"))
-    assert [a.text for a in read_answers(task, path, None)] == [L]

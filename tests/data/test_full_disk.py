@@ -1,10 +1,8 @@
 """A disk without room is one line with the place, the free and the needed bytes; what was written before is safe."""
 
 import errno
-import json
 import os
 import re
-import shutil
 import subprocess
 from contextlib import suppress
 
@@ -15,9 +13,7 @@ from peft import LoraConfig, get_peft_model
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 
-import warm
 from fakes import merge
-from grpo_runs import environment, recipe, run
 from judgements import OK, RUBRICS
 from sentences import refused
 from sozo.data.record import check_room, room, write_json, write_whole
@@ -77,11 +73,10 @@ def big(folder):
         "safetensors": lambda: save_file(
             {"weight": torch.zeros(100_000)}, folder / "a.safetensors"
         ),
-        "python": lambda: (folder / "a").write_bytes(bytes(100_000)),
     }
 
 
-@pytest.mark.parametrize("by", ["torch", "safetensors", "python"])
+@pytest.mark.parametrize("by", ["torch", "safetensors"])
 def test_a_disk_that_fills_all_the_same(by, disk):
     folder = disk(64 * 1024)
     with refused("record: a disk that fills"), room(folder, 1000):
@@ -168,62 +163,3 @@ def test_a_merged_adapter(disk, mini, tmp_path, capfd):
 
 def checkpoint_size(folder):
     return sum(path.stat().st_size for path in last_checkpoint(folder).rglob("*"))
-
-
-def trained(folder, mini, **settings):
-    command = recipe(
-        model_name_or_path=mini,
-        output_dir=folder / "out",
-        report_to="none",
-        save_steps=2,
-        **settings,
-    )
-    return run(command, folder.parent)
-
-
-@pytest.mark.slow
-def test_a_training_that_fills_the_disk_goes_on_from_the_checkpoint_before(
-    disk, mini, tmp_path
-):
-    # A checkpoint of the mini model is smaller than what TRL's own files may take.
-    model = AutoModelForCausalLM.from_pretrained(mini)
-    model.resize_token_embeddings(20_000)
-    mini = shutil.copytree(mini, tmp_path / "wide")
-    model.save_pretrained(mini)
-    (tmp_path / "roomy").mkdir()
-    assert trained(tmp_path / "roomy", mini, max_steps=4).returncode == 0
-    size = checkpoint_size(tmp_path / "roomy" / "out")
-
-    folder = disk(5 * size)
-    # Room for one checkpoint, and not for the next beside it.
-    (folder / "other").write_bytes(bytes(int(3.4 * size)))
-    done = trained(folder, mini, max_steps=4)
-    (line,) = (line for line in done.stderr.splitlines() if "disk" in line)
-    assert done.returncode == 2
-    assert re.match(rf"error: {folder}/out: {FULL}", line)
-    assert last_checkpoint(folder / "out").name == "checkpoint-2"
-    assert "Traceback" not in done.stderr
-
-    (folder / "other").unlink()
-    done = trained(folder, mini, max_steps=4)
-    assert done.returncode == 0, done.stderr
-    assert (
-        json.loads((folder / "out" / "metrics.json").read_text())["total_flos"]
-        is not None
-    )
-
-
-def test_nobody_is_told_of_wandb_sync_who_did_not_ask_for_wandb(mini, tmp_path):
-    command = recipe(
-        model_name_or_path=mini, output_dir="out", max_steps=1, save_strategy="no"
-    )
-    alone = {
-        name: value
-        for name, value in environment().items()
-        if not name.startswith("WANDB_")
-    }
-    alone["HOME"] = str(tmp_path)  # where no login is
-    done = warm.run(command, cwd=tmp_path, env=alone)
-    assert done.returncode == 0, done.stderr
-    assert list((tmp_path / "out").glob("wandb/offline-run-*"))
-    assert "wandb" not in done.stdout + done.stderr

@@ -1,22 +1,13 @@
 """How far a command is: a line a minute where nobody sees a bar."""
 
-import asyncio
 import re
-import sys
 import threading
-from contextlib import contextmanager
 
 import pytest
 
-from fakes import FakeJudge
 from http_server import wait_until
-from judge_server import VERDICT
-from sozo.data import parts, progress
-from sozo.data.processes import Processes
+from sozo.data import progress
 from sozo.data.progress import answers_bar, note
-from sozo.scoring.judges.protocol import JudgeSettings, ToJudge
-from sozo.scoring.judges.run import JudgeSession
-from sozo.tasks.jcq.rubric import JCQ_V1
 
 
 @pytest.fixture
@@ -49,28 +40,6 @@ def test_a_line_says_what_came_what_failed_and_what_it_cost(quick, capsys):
     assert threading.active_count() == threads  # nothing is told any more
 
 
-def test_a_line_that_is_being_written_at_the_end_comes_before_it(quick, monkeypatch):
-    written, writing, released = [], threading.Event(), threading.Event()
-
-    class Slow:
-        def write(self, text):
-            writing.set()
-            assert released.wait(30)
-            written.append(text)
-
-        def flush(self):
-            pass
-
-        def isatty(self):
-            return False
-
-    monkeypatch.setattr(sys, "stderr", Slow())
-    with answers_bar("sampling m", 100):
-        assert writing.wait(30)
-        threading.Timer(0.1, released.set).start()
-    assert written
-
-
 def test_what_is_usable_is_known_only_when_it_is_scored(quick, capsys):
     with answers_bar("sampling m", 10, count_usable=True) as advance:
         note(done=3)
@@ -92,49 +61,3 @@ def test_a_note_is_of_the_innermost_and_one_of_nothing_is_lost(quick, capsys):
             return all(f"{of} of 5" in "".join(text) for of in ("outer: 0", "inner: 2"))
 
         wait_until(both)
-
-
-def test_a_judging_that_goes_on_counts_what_was_judged_before(quick, capsys, tmp_path):
-    answers = [ToJudge(f"a{k}", str(k), f"問い{k}番", f"答え{k}。") for k in range(4)]
-
-    def judged(reply, some):
-        class Slow(FakeJudge):
-            async def ask(self, prompt):
-                await asyncio.sleep(0.1)
-                return await super().ask(prompt)
-
-        judge = Slow(reply, concurrency=1)
-        session = JudgeSession(judge, JudgeSettings())
-        return session.judge_answers(JCQ_V1, some, tmp_path / "j")
-
-    judged(lambda _: VERDICT, answers[:2])
-    capsys.readouterr()
-    # Each is asked for twice.
-    judged(lambda _: "採点できません", answers)
-    lines = capsys.readouterr().err.splitlines()
-    assert re.search(r": 2 of 4, time left not known", lines[0])
-    assert {line.split(",")[0].rpartition(": ")[2] for line in lines} <= {
-        "2 of 4",
-        "3 of 4",
-        "4 of 4",
-    }
-
-
-def test_usable_is_what_has_no_reason_against_it(tmp_path, monkeypatch):
-    """An unusable answer of some tasks is worth 0, and a usable one nothing before all are there."""
-    told = []
-
-    @contextmanager
-    def bar(*_, **__):
-        yield lambda count, usable: told.append((count, usable))
-
-    monkeypatch.setattr(parts, "answers_bar", bar)
-    rows = {
-        "id": ["a", "b", "c"],
-        "text": ["x", "y", "z"],
-        "score": [0.0, None, 0.0],
-        "reason": ["not_one", None, "empty"],
-    }
-    drawn = parts.parts_of(tmp_path, 3, 3)
-    parts.write_missing(drawn, lambda _: rows, "sampling m", Processes())
-    assert told == [(3, 1)]

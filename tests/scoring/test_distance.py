@@ -20,12 +20,9 @@ def distance(*vectors):
 @pytest.mark.parametrize(
     ("vectors", "expected"),
     [
-        ([(1, 0), (0, 1)], 1.0),
         ([(1, 0), (-1, 0)], 2.0),
-        ([(1, 0), (0.6, 0.8)], 0.4),  # 1 - 0.6
         ([(1, 0), (0.6, 0.8), (0, 1)], (0.4 + 1 + 0.2) / 3),  # cosines 0.6, 0, 0.8
         ([(1, 0)] * 9 + [(0, 1)], 9 / 45),  # nine of the 45 pairs have distance 1
-        ([(1, 0)] * 5 + [(-1, 0)] * 5, 25 * 2 / 45),
     ],
 )
 def test_hand_worked(vectors, expected):
@@ -33,10 +30,6 @@ def test_hand_worked(vectors, expected):
     assert found.shape == (1,)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, [expected], atol=1e-6)
-    if len(vectors) == 2:
-        unit = np.array(vectors, np.float32)
-        pair = paired_distance(unit, np.array([0, 1]), np.array([1, 0]))
-        np.testing.assert_allclose(pair, [expected] * 2, atol=1e-7)
 
 
 def test_an_answer_of_one_word_has_no_distance_within():
@@ -130,7 +123,7 @@ def test_cosines_of_means_equal_the_slow_way(n):
     assert apart == (pytest.approx(np.mean(pairs)) if pairs else None)
 
 
-@pytest.mark.parametrize("rows", [[[0, 3]], [[0, -2]], [[0]], [0, 1], [[]]])
+@pytest.mark.parametrize("rows", [[[0, 3]], [[0, -2]], [0, 1]])
 def test_rows_that_cannot_be_meant_are_an_error(rows):
     for measure in (mean_pairwise_distance, distance_to_others):
         with pytest.raises(
@@ -138,8 +131,3 @@ def test_rows_that_cannot_be_meant_are_an_error(rows):
             match=r"rows must be of shape \(answers, k\), .*, each -1 to 2",
         ):
             measure(np.eye(3, dtype=np.float32), np.array(rows, np.int64))
-
-
-def test_texts_that_are_no_pairs_are_an_error():
-    with pytest.raises(ValueError, match="5 texts on the left and 1 on the right"):
-        paired_distance(np.eye(3, dtype=np.float32), np.zeros(5, int), np.zeros(1, int))

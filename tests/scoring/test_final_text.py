@@ -47,66 +47,10 @@ def test_every_reader_sees_what_follows_the_reasoning(form):
 
 
 @pytest.mark.parametrize(
-    "form",
-    [form.partition("{")[0].rpartition("案")[0] + "案{}" for form in REASONED[2:9]],
-)
-def test_reasoning_without_an_end_has_no_final_text(form):
-    assert final_text(form.format("4")) is None
-    assert judged_part(form.format("4")) == ""
-    assert parse_grade(form.format("4")) is None
-
-
-MARKS = (
-    "<|im_end|>",
-    "\n<|eot_id|>\n",
-    "</s>",
-    "<|end|>",
-    "<end_of_turn><eos>",
-    "<｜end▁of▁sentence｜>",
-)
-TAGS = ("<answer>{}</answer>", "<answer>\n{}\n</answer><|im_end|>")
-
-
-@pytest.mark.parametrize("mark", MARKS)
-def test_end_marks_of_chat_templates_are_no_part_of_any_text(mark):
-    assert final_text(f"傘立て{mark}") == judged_part(f"傘立て{mark}") == "傘立て"
-    assert split_list(LIST + mark) == WORDS
-    assert parse_grade(f"4{mark}") == {"creativity": 4}
-
-
-@pytest.mark.suite
-@pytest.mark.parametrize("form", [*("{}" + mark for mark in MARKS), *TAGS])
-def test_marks_and_tags_are_harmless_to_who_reads_an_option_or_json(form):
-    from sozo.suite.rubrics import Criterion
-    from sozo.suite.rubrics.criterion import read_scores
-    from sozo.suite.sipen.items import FORMS
-
-    clarity = [Criterion("clarity", (1, 4))]
-    assert FORMS["sipen-ja-v2"].read(form.format("はい")) == "Yes"
-    assert read_scores(form.format('{"clarity": 3}'), clarity) == {"clarity": 3}
-
-
-@pytest.mark.parametrize(
     "text", ["傘立て<think>いや", "<|channel|>commentary<|message|>4", "4<think>"]
 )
 def test_what_goes_on_reasoning_has_not_come_to_an_end(text):
     assert final_text(text) is None
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "analysis of umbrellas",
-        "<b>傘</b>",
-        "[1] 傘",
-        "分析 <analysis",
-        "a < b",
-        "analysisだけ",
-    ],
-)
-def test_other_texts_stay_as_they_are(text):
-    assert final_text(f" {text}\n") == text
-    assert judged_part(f" {text}\n") == f" {text}\n"
 
 
 @given(st.text())

@@ -1,7 +1,6 @@
 """The endpoint judge against a scripted server on loopback: what is retried, what is not, and what is never shown."""
 
 import asyncio
-import re
 import time
 from contextlib import ExitStack
 from email.utils import formatdate
@@ -55,24 +54,16 @@ def test_the_request_and_the_reply(serve):
         "messages": [{"role": "user", "content": "評価して"}],
     }
     assert headers["Authorization"] == f"Bearer {KEY}"
-    assert judge.parameters == {
-        "temperature": 0.0,
-        "max_tokens": 1024,
-        "server": judge.describe()["base_url"],
-    }
 
 
 @pytest.mark.parametrize(
     "trouble",
     [
         (500, {}, {"error": {"message": "boom"}}),
-        (503, {}, b"<html>"),
-        (408, {}, b""),
+        (408, {}, b"<html>"),
         None,
-        (200, {}, b""),
         (200, {}, b"\xff{"),
         (200, {}, b'{"choices": [{"mess'),
-        (200, {}, {}),
         (200, {}, []),
     ],
 )
@@ -120,30 +111,9 @@ def test_a_server_that_wants_an_hour_is_given_a_minute(serve, capsys, monkeypatc
     assert says("client: a long wait", capsys.readouterr().err)
 
 
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        ({"message": "bad parameter", "code": 400}, "HTTP 200: bad parameter"),
-        (f"for {KEY}", r"HTTP 200: for \*\*\* \(3 attempts\)"),
-    ],
-)
-def test_an_error_in_a_200_is_told(serve, error, message):
-    beside, inside = completion() | {"error": error}, completion()
-    inside["choices"][0]["error"] = error
-    for body in ({"error": error}, beside, inside):
-        judge, _ = serve((200, {}, body))
-        reply = ask(judge, "p")[0]
-        assert re.fullmatch(message, reply.error)
-        assert reply.text is None
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("Retry-After", "0.3"), ("retry-after-ms", "300")]
-)
-def test_a_rate_limit_holds_everybody_back_as_long_as_it_says(serve, name, value):
-    judge, seen = serve(
-        (429, {name: value}, {}), (200, {}, completion()), concurrency=2
-    )
+def test_a_rate_limit_holds_everybody_back_as_long_as_it_says(serve):
+    limited = (429, {"retry-after-ms": "300"}, {})
+    judge, seen = serve(limited, (200, {}, completion()), concurrency=2)
 
     async def first_one_then_two():
         first = asyncio.create_task(judge.ask("a"))
@@ -209,10 +179,9 @@ def test_tokens_are_those_of_every_attempt_that_says_so(serve):
         (200, {}, {**completion(), "error": "cold"}), (200, {}, completion())
     )
     assert ask(judge, "p")[0].prompt_tokens == 200
-    for usage in (None, ("many", -1), (10**400, 10**400), (1.5, True)):
-        judge, _ = serve((200, {}, completion(usage=usage)))
-        reply = ask(judge, "p")[0]
-        assert (reply.prompt_tokens, reply.completion_tokens) == (None, None)
+    judge, _ = serve((200, {}, completion(usage=(10**400, -1))))
+    reply = ask(judge, "p")[0]
+    assert (reply.prompt_tokens, reply.completion_tokens) == (None, None)
 
 
 def test_the_key_is_masked_wherever_the_server_puts_it(serve):
@@ -232,11 +201,7 @@ def test_settings_that_cannot_be(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-鍵")
     with refused("client: no such key"):
         EndpointJudge("judge")
-    for key in ("", " "):
-        monkeypatch.setenv("OPENAI_API_KEY", key)
-        with refused("client: no key"):
-            EndpointJudge("judge")
-    monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.setenv("OPENAI_API_KEY", " ")
     with refused("client: no key"):
         EndpointJudge("judge")
 

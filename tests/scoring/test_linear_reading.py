@@ -12,22 +12,15 @@ from xml.etree.ElementTree import ParseError
 import pytest
 
 from sozo.data.errors import UserError
-from sozo.data.foreign import nfkc, quoted, strip_steering
+from sozo.data.foreign import nfkc, strip_steering
 from sozo.data.jsonl import read_objects
 from sozo.data.markdown import plain
-from sozo.data.prompts import prompt
-from sozo.data.schema import utf8_safe
 from sozo.data.secrets import without_credentials
-from sozo.data.settings import from_json, read_yaml
-from sozo.data.sheet import as_text, read_sheet
-from sozo.eval.report.exports import escape
-from sozo.eval.report.names import Names
 from sozo.eval.report.render import breakable
 from sozo.rewards.integrations.core import answer_in
 from sozo.scoring.endpoint.client import Endpoint
 from sozo.scoring.final_text import (
     answer_state,
-    ending,
     final_text,
     judged_part,
     one_json,
@@ -73,17 +66,14 @@ READERS = {
     "one JSON value": json_value,
     "what is judged": judged_part,
     "an answer's state": lambda text: answer_state(text, "stop"),
-    "a finish reason": ending,
     "a list": split_list,
     "the words that are found": found_words,
     "the words that are found, in English": lambda text: found_words(text, "en"),
     "a word's script": script_reason,
-    "a Latin word's script": lambda text: script_reason(text, "en"),
     "a verdict": read_strictly,
     "a verdict in prose": read_in_prose,
     "a verdict as JCQ-judge": read_as_jcq_judge,
     "a grade": SAT_V1.read,
-    "a prompt with an answer": lambda text: JCQ_RUBRICS["jcq-v1"].prompt("問い", text),
     "a prompt with a fenced answer": lambda text: JCQ_RUBRICS[
         "jcq-v1-guarded-2"
     ].prompt("問い", text),
@@ -95,27 +85,15 @@ READERS = {
         "亀を助けた。", text
     ),
     "a fingerprint": fingerprint,
-    "what can be stored": utf8_safe,
-    "the answer in a text": lambda text: refused(
-        lambda: answer_in(text, [prompt("dat")])
-    ),
     "a query": lambda text: refused(
         lambda: answer_in(f"[INST] {text} [/INST] x {text}", [text])
     ),
-    "a sheet with a heading": lambda text: of_file(
-        f"participant,{text[:4000]}\n1,{text[:4000]}\n", "x.csv", read_sheet
-    ),
-    "a cell to write": as_text,
     "a line of JSON": lambda text: of_file(
         text, "x.jsonl", lambda path: list(read_objects(path))
     ),
-    "YAML": lambda text: of_file(f"a: {text[:4000]}", "x.yaml", read_yaml),
-    "a quoted YAML": lambda text: of_file(f"a: '{text[:4000]}'", "x.yaml", read_yaml),
-    "a setting in JSON": lambda text: refused(lambda: from_json(text, "x")),
     "addresses": without_credentials,
     "an address": lambda text: without_credentials(f"http://{text}"),
     "a message": lambda text: UserError(text),
-    "a quotation": quoted,
     "what is printed": strip_steering,
     "Markdown": plain,
     "a name on a page": breakable,
@@ -125,13 +103,10 @@ READERS = {
         "m", "http://me:secret-word@host/v1"
     )._line(text),
     "a mark": unknown_mark,
-    "a name of a file": lambda text: Names().new(text),
-    "a LaTeX cell": escape,
 }
 try:
-    from sozo.studies.ratings import read_ratings
     from sozo.suite.pbig.ideas import parse_idea
-    from sozo.suite.people.lists import people_words, read_written
+    from sozo.suite.people.lists import people_words
     from sozo.suite.rubrics import Criterion
     from sozo.suite.rubrics.criterion import read_scores, read_verdict
     from sozo.suite.sipen.items import FORMS
@@ -142,106 +117,21 @@ else:
     READERS |= {
         "a verdict by a criterion": lambda text: read_verdict(text, CLARITY),
         "all criteria at once": lambda text: read_scores(text, [CLARITY]),
-        "an option": FORMS["sipen-v1"].read,
         "a Japanese option": FORMS["sipen-ja-v1"].read,
         "an idea": parse_idea,
         "a person's list": people_words,
-        "a person's English list": lambda text: people_words(text, "en"),
-        "a sheet": lambda text: of_file(
-            text[:4000], "x.csv", lambda path: read_written(read_sheet(path))
-        ),
-        "ratings": lambda text: of_file(
-            f"model,item,criterion,rater,score\n{text[:4000]}",
-            "x.csv",
-            lambda path: read_ratings([path]),
-        ),
     }
 
-# What a text may hold again and again, and what stands before and behind it.
+# What a text may hold again and again, what stands before and behind it, and what comes in pairs.
 UNITS = (
-    *(
-        " ",
-        "\t",
-        "\n",
-        "\r\n",
-        "\x85",
-        "\n ",
-        "\0",
-        "\ud800",
-        "🙂",
-    ),
-    *(
-        ",",
-        "|",
-        "-",
-        "- ",
-        "*",
-        "#",
-        ".",
-        ". ",
-        "。",
-        ":",
-        "\\",
-        '"',
-    ),
-    *(
-        "あ",
-        "ー",
-        "漢",
-        "A",
-        "A-",
-        "a ",
-        "1",
-        "[",
-        "[1",
-        "]",
-        "(",
-        "「",
-        "{",
-        "}",
-    ),
-    *(
-        "<",
-        "< /",
-        "<think>",
-        "</think>",
-        "[think]",
-        "<answer>",
-        "<|channel|>final ",
-        "</s>",
-    ),
-    *(
-        "<|channel|>final<|message|>",
-        "<|im_end|>",
-        "</s>\n",
-        "analysis",
-        "`",
-        "```",
-        "```json",
-    ),
-    *(
-        "流暢性",
-        "流暢性: 4\n",
-        "評価",
-        "以下は",
-        "できません。",
-        "流暢性 10個",
-        "(1)",
-        "撤回し",
-        "合計: 1",
-        "http://",
-    ),
-    *(
-        "1. 犬\n",
-        "文字数",
-        "タイトル",
-        "※",
-        '{"a": ',
-        '"a": 1, ',
-        "物語です",
-        "http://",
-        "```json",
-    ),
+    *(" ", "\t", "\n", "\r\n", "\x85", "\n ", "\0", "\ud800", "🙂"),
+    *(",", "|", "-", "- ", "*", "#", ".", ". ", "。", ":", "\\", '"', "`", "```"),
+    *("あ", "ー", "漢", "A", "A-", "a ", "1", "[", "[1", "]", "(", "「", "{", "}"),
+    *("<", "< /", "<think>", "</think>", "[think]", "<answer>", "</s>", "</s>\n"),
+    *("<|channel|>final ", "<|channel|>final<|message|>", "<|im_end|>", "analysis"),
+    *("流暢性", "流暢性: 4\n", "評価", "以下は", "できません。", "流暢性 10個", "(1)"),
+    *("撤回し", "合計: 1", "http://", "1. 犬\n", "文字数", "タイトル", "※", "物語です"),
+    *('{"a": ', '"a": 1, ', "```json"),
 )
 AROUND = (
     ("", "x"),
@@ -254,57 +144,24 @@ AROUND = (
     ('{"clarity": ', "}"),
 )
 PAIRS = (
-    *("()", "[]", "{}", "<>", "「」", "（）", '""', "**"),
-    *(
-        ("<think>", "</think>"),
-        ("[", ", "),
-        ('{"a":', "}"),
-        ("<|channel>", "<channel|>"),
-        ("\u0301", "\u0316"),
-    ),
-    *(
-        ("http://", "@"),
-        ("http://", " "),
-        ("ﾞ", "\u0301"),
-        ("(", "{"),
-        ("=", "\n"),
-        ("<a ", ">"),
-        ("</s>", " "),
-    ),
-    *(
-        (" ", "\ufeff"),
-        ("- ", "a: "),
-        ("&a ", "*a "),
-        ('"', ","),
-        (".", '"'),
-        ("a", "\u0300"),
-    ),
+    *("()", "[]", "{}", "<>", "「」", "（）", '""', "**", "({", "=\n", '",', '."'),
+    *("a\u0300", "\u0301\u0316", "ﾞ\u0301", " \ufeff"),
+    *(("<think>", "</think>"), ("<|channel>", "<channel|>"), ("<a ", ">")),
+    *(("[", ", "), ('{"a":', "}"), ("- ", "a: "), ("&a ", "*a "), ("</s>", " ")),
+    *(("http://", "@"), ("http://", " ")),
 )
-# How a text is made of a unit or two, `n` times.
-GENERATORS = {
-    "repeat": [lambda n, u=unit: u * n for unit in UNITS],
-    "repeat within": [
-        lambda n, f=first, u=unit, b=last: f + u * n + b
-        for unit in UNITS
-        for first, last in AROUND
-    ],
-    "nest": [lambda n, o=o, c=c: "x" + o * n + "x" + c * n for o, c in PAIRS],
-    "never close": [lambda n, o=o: o * n + "x" for o, _ in PAIRS],
-    "alternate": [
-        lambda n, o=o, c=c, b=b: "x" + (o + c) * n + b
-        for o, c in PAIRS
-        for b in ("", "x")
-    ],
-}
-FLOOR, MOST = (
-    0.05,
-    2.5,
-)  # seconds of CPU, less is not looked at; times as long for twice the text
-LENGTHS = (
-    1_250,
-    5_000,
-)  # characters: reading that tries all pairs of them takes ten times the floor
-EACH = 5  # of the eight things around a unit `make test` takes one or two, others for the next unit
+# Of the eight things around a unit one or two are taken, others for the next unit.
+WITHIN = [(unit, *around) for unit in UNITS for around in AROUND][::5]
+TEXTS = [
+    *(lambda n, u=unit: u * n for unit in UNITS),
+    *(lambda n, u=unit, f=first, b=last: f + u * n + b for unit, first, last in WITHIN),
+    *(lambda n, o=o, c=c: "x" + o * n + "x" + c * n for o, c in PAIRS),
+    *(lambda n, o=o: o * n + "x" for o, _ in PAIRS),
+    *(lambda n, o=o, c=c: "x" + (o + c) * n + "x" for o, c in PAIRS),
+]
+FLOOR = 0.05  # seconds of CPU: less is not looked at
+MOST = 2.5  # times as long for twice the text
+LENGTH = 2_500  # characters: trying all pairs of twice as many takes thrice the floor
 
 
 def seconds(read, text):
@@ -313,45 +170,28 @@ def seconds(read, text):
     return time.process_time() - start
 
 
-def grows_too_fast(read, make, lengths):
+def grows_too_fast(read, make):
     """Whether twice the text takes more than 2.5 times as long, best of five, where that is 50 ms or more."""
-    each = len(make(64)) / 64
-    for length in lengths:
-        text, twice = (make(max(1, int(n / each))) for n in (length, 2 * length))
-        if (took := seconds(read, twice)) > FLOOR:
-            if took <= MOST * seconds(read, text):
-                return False
-            for _ in range(3):  # a busy neighbour may spoil five in a row
-                once, both = (
-                    min(seconds(read, one) for _ in range(5)) for one in (text, twice)
-                )
-                if both <= FLOOR or both <= MOST * once:
-                    return False
-            return True
-    return False
+    n = LENGTH * 64 // len(make(64))
+    text, twice = make(n), make(2 * n)
+    took = seconds(read, twice)
+    if took <= FLOOR or took <= MOST * seconds(read, text):
+        return False
+    for _ in range(3):  # a busy neighbour may spoil five in a row
+        once, both = (
+            min(seconds(read, one) for _ in range(5)) for one in (text, twice)
+        )
+        if both <= max(FLOOR, MOST * once):
+            return False
+    return True
 
 
 @pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize("generator", GENERATORS)
-@pytest.mark.parametrize(
-    ("lengths", "each"),
-    [
-        (LENGTHS, EACH),
-        *(pytest.param(n, 1, marks=pytest.mark.slow) for n in (LENGTHS, (20_000,))),
-    ],
-    ids=["some", "short", "long"],
-)
-def test_reading_is_linear(reader, generator, lengths, each):
-    makers = GENERATORS[generator][:: each if generator == "repeat within" else 1]
-    slow = [
-        make(3) for make in makers if grows_too_fast(READERS[reader], make, lengths)
-    ]
-    assert slow == []
+def test_reading_is_linear(reader):
+    assert [make(3) for make in TEXTS if grows_too_fast(READERS[reader], make)] == []
 
 
 def test_other_texts_are_read_in_time():
-    object_with_many_keys = (
-        "{" + ", ".join(f'"{key}": 1' for key in range(60_000)) + ', "59999": 2}'
-    )
-    assert seconds(json_value, object_with_many_keys) < 2
+    many_keys = "{" + ", ".join(f'"{key}": 1' for key in range(60_000)) + ', "9": 2}'
+    assert seconds(json_value, many_keys) < 2
     assert seconds(final_text, "x" + "<|im_end|>\n" * 40_000) < 2

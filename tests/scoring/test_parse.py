@@ -141,14 +141,12 @@ def test_other_reasoning_is_no_list(text):
     [
         "犬" * MEGABYTE,
         "<think>" * (MEGABYTE // 7),
-        "<|channel|>final" * (MEGABYTE // 16),
         "\ud800" * MEGABYTE,
         "1. 犬\n" * (MEGABYTE // 5),
-        "1. \ud800\n2. \udfff",
         f"{LIST}{'犬' * MEGABYTE} 猫",
         LIST + "\n" * MEGABYTE + "犬",
     ],
-    ids=range(8),
+    ids=range(6),
 )
 def test_long_and_broken_texts_are_only_no_lists(text):
     assert parse_answer(text) is Reason.FORMAT
@@ -162,29 +160,6 @@ def test_a_long_word_is_a_word():
 japanese = st.text(
     st.sampled_from("犬猫人々あいっゔアイヴーｲﾇ𠮟苹"), min_size=1, max_size=12
 )
-nasty = st.text(
-    st.sampled_from("12345678910.. \u3000\n\r\t犬あアーa１!😀\x00\u200f\ud800<think>/"),
-    max_size=80,
-)
-
-
-def shape(result):
-    """Every result is one Reason or ten words."""
-    return isinstance(result, Reason) or (
-        len(result) == 10 and all(isinstance(w, str) and w for w in result)
-    )
-
-
-@given(
-    st.one_of(
-        st.text(st.characters(exclude_categories=())),
-        nasty,
-        nasty.map(lambda t: LIST + t),
-    ),
-    st.booleans(),
-)
-def test_any_text_gives_words_or_a_reason(text, reasoning):
-    assert shape(parse_answer(text, reasoning=reasoning))
 
 
 @given(

@@ -45,32 +45,13 @@ def test_it_is_the_mean_over_all_subsamples(answers, data):
     )
 
 
-def test_the_ends():
-    assert hill_number([3, 1, 2], 4, 0) == 0
-    assert hill_number([3, 1, 2], 4, 4) == 3
-    # One answer holds 6 / 4 words on average.
-    assert hill_number([3, 1, 2], 4, 1) == pytest.approx(1.5)
-
-
 def test_at_the_papers_size_it_is_exact_to_a_ten_thousandth():
     n, m = 131_072, 14_668
-    words = (1, 2)
     # The same fraction as an exact ratio of integers.
-    exact = [1 - math.comb(n - k, m) / math.comb(n, m) for k in words]
-    assert hill_number([1], n, m) == pytest.approx(exact[0], abs=1e-9)
-    assert hill_number([2], n, m) == pytest.approx(exact[1], abs=1e-9)
-    assert hill_number([131_072], n, m) == 1
+    exact = 1 - math.comb(n - 2, m) / math.comb(n, m)
+    assert hill_number([2], n, m) == pytest.approx(exact, abs=1e-9)
     # 40,000 words that stand in one answer each: m / n of them are seen, and errors have not added up.
     assert hill_number([1] * 40_000, n, m) == pytest.approx(40_000 * m / n, abs=1e-4)
-    assert hill_number([1] * 40_000, n, n) == 40_000
-
-
-@pytest.mark.parametrize(
-    ("counts", "n", "m"), [([1], 3, 4), ([1], 3, -1), ([0], 3, 1), ([4], 3, 1)]
-)
-def test_what_cannot_be_is_refused(counts, n, m):
-    with pytest.raises(ValueError, match="answer"):
-        hill_number(counts, n, m)
 
 
 # Intervals
@@ -99,7 +80,7 @@ def by_leaving_one_out(answers, size, order):
 
 
 @pytest.mark.parametrize("order", range(3))
-@pytest.mark.parametrize("size", [2, 3, 5])
+@pytest.mark.parametrize("size", [2, 5])
 def test_the_interval_of_hill_numbers_is_the_jackknifes(size, order):
     found = hill_interval(ANSWERS, size, order=order)
     middle, error = (
@@ -164,11 +145,6 @@ def test_one_list_said_always_has_fewer_words_for_certain():
     assert found.high < 1 / 10
 
 
-def test_numbers_in_place_of_words_are_the_same():
-    numbers = np.array([[0, 1, 2], [0, 3, 4], [2, 5, 6], [0, 1, 5], [0, 2, 7]])
-    assert hill_interval(numbers, 4) == hill_interval(ANSWERS, 4)
-
-
 def test_what_says_nothing_about_words():
     assert hill_interval([]).reason == "no answers"
     assert hill_interval([["a", "b"]]).reason == "only one of answers"
@@ -184,12 +160,6 @@ def test_what_says_nothing_about_words():
     )
     reason = "whichever answer is left out, as many words are left"
     assert hill_interval(apart).reason == hill_ratio(apart, apart).reason == reason
-
-
-def test_a_tenth_of_a_million_answers_take_seconds():
-    rng = np.random.default_rng(0)
-    lists = rng.zipf(1.3, (131_072, 10)) % 30_000
-    assert hill_interval(lists, 88_000, order=1).low > 0
 
 
 def test_answers_that_are_all_alike_count_once_a_group():

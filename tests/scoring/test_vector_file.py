@@ -5,7 +5,6 @@ import io
 import tarfile
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from fakes import FakeNouns
@@ -122,10 +121,3 @@ def test_names_that_say_too_little():
         make_encoder("vectors:")
     with refused("vectors: of words"):
         make_encoder("vectors:x", texts=True)
-
-
-def test_a_batch_is_read_in_the_order_of_the_file(vectors):
-    many = "\n".join(f"w{k} {k} 1" for k in range(1, 500))
-    encoder = vectors(many, "txt.gz")
-    words = [f"w{k}" for k in np.random.default_rng(0).permutation(range(1, 500))]
-    assert encoder.encode(words)[:, 0].tolist() == [int(word[1:]) for word in words]

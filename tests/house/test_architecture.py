@@ -285,6 +285,7 @@ def test_importing_is_cheap():
             "tasks.sat.stories",
         ),
         *("data.schema", "data.prompts", "data.jumandic", "data.run_folder"),
+        *(f"rewards.integrations.{tool}" for tool in ("verl", "lm_eval", "openrlhf")),
     ]
     heavy = {
         "torch",
@@ -297,6 +298,10 @@ def test_importing_is_cheap():
         "datasets",
         "scipy",
         "matplotlib",
+        "starlette",
+        "verl",
+        "lm_eval",
+        "openrlhf",
     }
     code = (
         "import importlib, sys\n"

@@ -33,18 +33,13 @@ from sozo.models.sampling import Sampling
 from sozo.models.settings import GeneratorSettings, decide
 from sozo.models.shared_prefix import draw
 from sozo.models.trained_on import (
-    NOT_KNOWN,
     NOT_RECORDED,
-    YES,
-    of_answers,
     recorded,
-    target,
 )
 from sozo.models.transformers_model import TransformersGenerator
 from sozo.scoring.endpoint.client import OFFICIAL
 from sozo.scoring.measure import Measure
 from sozo.tasks import finished_run
-from sozo.tasks.dat.task import Dat
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Answer, Item, Row, Task
 
@@ -88,12 +83,9 @@ def test_names_have_one_way_to_be_written():
     ("text", "row"),
     [
         ("temperature=0", "sampling: a temperature of 0"),
-        ("temperature=nan", "sampling: a temperature that is no number"),
         ("temperature", "sampling: a temperature without a value"),
         ("top_p=1.5", "sampling: top_p above 1"),
-        ("top_k=1" + 400 * "0", "sampling: top_k of 400 digits"),
         ("temperature=0.5, temperature=0.7", "sampling: a name twice"),
-        ("best-of=1", "sampling: the best of one"),
         ("best-of=101", "sampling: the best of 101"),
         ("temprature=1", "sampling: a misspelled name"),
         ("hot", "sampling: an unknown name"),
@@ -137,9 +129,9 @@ def test_the_distribution_is_that_of_transformers(truncation, temperature):
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("truncation", [TRUNCATIONS[1], TRUNCATIONS[4]], ids=str)
-def test_20000_tokens_come_as_often_as_they_should(truncation):
+def test_20000_tokens_come_as_often_as_they_should():
     """The numbers of tokens that were rejected are drawn anew: chi-square, with one number for each token."""
+    truncation = TRUNCATIONS[4]
     torch.manual_seed(4)
     logits = torch.randn(1, 300) * 2
     expected = transformers_distribution(logits, 1.0, truncation)[0].numpy() * 20_000
@@ -342,9 +334,7 @@ def test_verbalized_asks_in_the_prompts_language_and_keeps_the_reply(tmp_path):
         said(("犬", 0.5)),
         said(("犬", 0.5), ("猫", "high")),
         said(("犬", 0), ("猫", 0)),
-        said(("犬", "9" * 400), ("猫", 1)),
         said(("犬", 0.5), (" ", 0.5)),
-        said(("犬", 0.5), ("猫", 0.5), ("鳥", 0.5)),
     ],
 )
 def test_a_reply_in_another_form_is_unusable_with_the_reason(reply, tmp_path):
@@ -368,16 +358,10 @@ class AsksAndReads(Asks):
         return [texts[0], one, texts[1], texts[2], two]
 
 
-@pytest.mark.parametrize(
-    ("how", "reply", "batch_size"),
-    [("verbalized=2", said(("犬", 1), ("犬", 1)), 2), ("best-of=3", "犬", 5)],
-)
-def test_a_text_is_read_once_as_it_is_however_answers_are_drawn(
-    how, reply, batch_size, tmp_path
-):
+def test_a_text_is_read_once_as_it_is_however_answers_are_drawn(tmp_path):
     """Also in a part that asks nothing besides."""
-    writer = Reads(reply)
-    answers, drawn = draw_so(writer, how, tmp_path, batch_size, AsksAndReads())
+    writer = Reads(said(("犬", 1), ("犬", 1)))
+    answers, drawn = draw_so(writer, "verbalized=2", tmp_path, 2, AsksAndReads())
     assert [(row[1], row[2]) for row in answers] == [
         ("t", "9.0"),
         ("a", "犬"),
@@ -391,13 +375,7 @@ def test_a_text_is_read_once_as_it_is_however_answers_are_drawn(
 
 
 @pytest.mark.parametrize(
-    ("finish_reason", "becomes"),
-    [
-        ("stop", "stop"),
-        (None, None),
-        ("error", "error"),
-        ("content_filter", "content_filter"),
-    ],
+    ("finish_reason", "becomes"), [("stop", "stop"), ("error", "error")]
 )
 def test_an_empty_reply_is_in_no_form_unless_it_never_came(finish_reason, becomes):
     reply = Answer("a", "a", "", finish_reason=finish_reason)
@@ -425,16 +403,9 @@ def test_each_sampling_is_a_row_that_says_how_many_were_drawn(tmp_path):
     assert "the best of 3 answers by dat" in chosen.caveats
     assert len(read(best / "drawn")) == 48
     assert "the best of" not in str(finished_run(hot).caveats)
-    (choice,) = recorded(chosen)
     by = {"encoder": chosen.scorer, "judge": None, "by": "best-of"}
-    assert choice == {"task": "dat", "measure": "dat"} | by
+    assert recorded(chosen) == [{"task": "dat", "measure": "dat"} | by]
     assert recorded(finished_run(hot)) == []
-    assert of_answers(chosen, "sft", chosen=False)[0] == choice
-    # What is the best by one measure is usable too; of the model that wrote nothing is known.
-    measures = Dat.measures[0], *Dat.beside()
-    said = [target([choice], Dat, measure) for measure in measures]
-    assert said == [YES, YES, NOT_KNOWN]
-    assert target([choice], Dat, Dat.second, chosen.scorer) == YES
     again = sozo(tmp_path, *asked, *ways)
     assert again.stdout.count("finished before") == 2
     other = ["--model", "tiny", "--source", "base best-of=3"]

@@ -4,7 +4,6 @@ import json
 import random
 import sys
 
-import numpy as np
 import pytest
 import torch
 from tokenizers import (
@@ -336,28 +335,6 @@ def test_the_way_back_takes_what_was_trained_and_leaves_the_rest(cut, tmp_path):
     numbers = [old.index(number) for number in ids]
     assert torch.equal(logits(full, ids)[:, old], logits(model, numbers))
     assert getattr(full.config, "cut_from", None) is None
-
-
-def test_a_cut_of_a_cut_comes_back_in_two_steps(cut, tmp_path):
-    folder, first, old = cut
-    record = cut_vocabulary(str(folder / "cut"), tmp_path / "less", NOUNS[:10], PROMPTS)
-    assert record["tokens"] < first["tokens"]
-    train(tmp_path / "less", tmp_path / "trained")
-    with refused("vocabulary: cut from another model"):
-        restore_vocabulary(
-            str(tmp_path / "trained"), str(folder / "whole"), tmp_path / "x"
-        )
-    restore_vocabulary(
-        str(tmp_path / "trained"), str(folder / "cut"), tmp_path / "half"
-    )
-    restore_vocabulary(str(tmp_path / "half"), str(folder / "whole"), tmp_path / "full")
-    assert not list(tmp_path.glob("*.partial"))
-    full, model = load(tmp_path / "full")[0], load(tmp_path / "trained")[0]
-    less = json.loads((tmp_path / "less/cut.json").read_text("utf-8"))["old_ids"]
-    assert torch.equal(
-        full.get_input_embeddings().weight[np.array(old)[less]],
-        model.get_input_embeddings().weight,
-    )
 
 
 def test_another_model_with_the_same_embedding_is_refused(cut, tmp_path):

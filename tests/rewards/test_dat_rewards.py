@@ -1,7 +1,6 @@
 """DAT's rewards of their own: usable and distance apart, what TRL makes of both, and the pairing alone."""
 
 import math
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -13,9 +12,7 @@ from sentences import refused
 from sozo.rewards import (
     make_dat_distance,
     make_dat_pairing,
-    make_dat_reward,
     make_dat_usable,
-    make_placebo,
 )
 from sozo.rewards.dat import combined, shared_scorer
 from sozo.tasks.dat.scorer import DatScorer
@@ -154,24 +151,6 @@ def test_pairing_of_usable_lists(scorers, tmp_path):
         make_dat_pairing(reference=str(other), reasoning=False).describe()["reference"]
         != known
     )
-
-
-def test_a_placebo_deals_the_payments_of_new_usable_lists_anew(scorers):
-    texts = [FAR, "x", NEAR, NEARER, FAR]
-    real = make_dat_reward()(completions=texts)
-    assert len({*real[:1], *real[2:4]}) == 3
-    dealt = Counter()
-    for seed in range(60):
-        paid = make_placebo(make_dat_reward(), seed=seed)(completions=texts)
-        assert paid[1] == paid[4] == 0.0  # no list, and a list seen before
-        assert sorted([paid[0], *paid[2:4]]) == sorted([real[0], *real[2:4]])
-        dealt[tuple(paid)] += 1
-    assert len(dealt) == 6  # every order
-    assert max(dealt.values()) < 30
-    # The same lists seen in another step's company are dealt by other numbers.
-    steps = [[*texts[:4], str(k)] for k in range(20)]
-    paid = [make_placebo(make_dat_reward())(completions=step) for step in steps]
-    assert len({tuple(one[:4]) for one in paid}) > 3
 
 
 def test_what_is_wrong_is_said_at_once(scorers, tmp_path):

@@ -1,8 +1,6 @@
 """The integrations: the same number through each, and no 0 in silence. Real packages: make test-integrations."""
 
 import json
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -228,29 +226,3 @@ def test_texts_that_a_model_only_reads_are_asked_nowhere():
     assert not any(item.read for item in items.values())
     (row,) = Integration("general").measure([""], [next(iter(items))])
     assert row.values["general"] == 0
-
-
-def test_rewards_and_integrations_import_nothing_heavy_and_no_other_tool():
-    heavy = {
-        "verl",
-        "openrlhf",
-        "lm_eval",
-        "starlette",
-        "uvicorn",
-        "torch",
-        "transformers",
-        "pyarrow",
-        "sentence_transformers",
-        "openai",
-        "pyknp",
-        "fugashi",
-        "spacy",
-        "trl",
-    }
-    tools = ("verl", "lm_eval", "openrlhf")
-    modules = ", ".join(f"sozo.rewards.integrations.{tool}" for tool in tools)
-    code = f"import sys, {modules}; from sozo.rewards import make_dat_reward as make"
-    code += f"; make(); print(sorted({heavy} & set(sys.modules)))"
-    words = [sys.executable, "-c", code]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"

@@ -31,7 +31,7 @@ from fakes import list_text
 from sentences import refused, says
 from sozo.data.jumandic import load_nouns
 from sozo.data.prompts import messages, prompt
-from sozo.models.vocabulary import _cut, cut_vocabulary, restore_vocabulary
+from sozo.models.vocabulary import cut_vocabulary, restore_vocabulary
 from sozo.models.weights import tensors_of
 
 # Nouns within nouns, one with a Latin letter, a rare one, and two that share their first and last characters.
@@ -373,31 +373,6 @@ def test_an_adapter_is_merged(cut, tmp_path):
     full, merged = load(tmp_path / "full")[0], adapted.merge_and_unload()
     ids = list(range(record["tokens"]))
     assert torch.equal(logits(full, old)[:, old], logits(merged, ids))
-
-
-def test_bpe_with_the_merges_of_its_tokens_cuts_as_before():
-    """Random merges over three letters, many of which compete for the same characters."""
-    draw = random.Random(0)
-    for _ in range(300):
-        tokens, merges = list("abc"), []
-        for _ in range(draw.randint(1, 12)):
-            pair = (draw.choice(tokens), draw.choice(tokens))
-            if pair not in merges and len("".join(pair)) < 7:
-                merges.append(pair)
-                tokens += [token for token in ["".join(pair)] if token not in tokens]
-        made = Tokenizer(
-            models.BPE({token: k for k, token in enumerate(tokens)}, merges)
-        )
-        texts = ["".join(draw.choices("abc", k=draw.randint(1, 12))) for _ in range(4)]
-        needed = {token for text in texts for token in made.encode(text).tokens}
-        whole = json.loads(made.to_str())
-        left, old = _cut(whole, {made.token_to_id(token) for token in needed})
-        small = Tokenizer.from_str(json.dumps(left))
-        for text in texts:
-            assert small.encode(text).tokens == made.encode(text).tokens
-            assert [old[number] for number in small.encode(text).ids] == made.encode(
-                text
-            ).ids
 
 
 WORDS = {"<bos>": 0, "<eos>": 1, "<pad>": 2, "犬": 3}

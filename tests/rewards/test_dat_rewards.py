@@ -66,16 +66,6 @@ def test_an_unusable_list_has_no_distance_and_one_seen_before_is_paid_0(
     assert len(scorers) == 1
 
 
-def test_metrics_are_logged_once(halves):
-    usable, distance = halves
-    metrics = {}
-    usable(completions=[FAR, FAR, "x"], log_metric=metrics.__setitem__)
-    assert set(metrics) == {"dat_usable/seconds"}
-    distance(completions=[FAR, FAR, "x"], log_metric=metrics.__setitem__)
-    assert metrics["dat/usable"] == pytest.approx(2 / 3)
-    assert metrics["dat/duplicate_share"] == pytest.approx(1 / 3)
-
-
 def advantages(halves, folder, texts, **settings):
     settings = {"multi_objective_aggregation": "normalize_then_sum", **settings}
     return generated(scripted(folder, texts, list(halves), MixTrainer, **settings))[

@@ -126,7 +126,7 @@ def wrong(cosines, threshold):
     ("encoder", "languages", "missed", "joined"),
     [
         pytest.param("e5", "en ja", 1, 3, marks=pytest.mark.slow),
-        ("minilm", "en", 3, 3),
+        pytest.param("minilm", "en", 3, 3, marks=pytest.mark.slow),
         ("ja-ginza", "ja", 3, 4),
     ],
 )

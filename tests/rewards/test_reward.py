@@ -43,17 +43,6 @@ def test_pays_ten_times_the_score_and_nothing_for_unusable_and_seen_answers():
     assert (paid, {type(value) for value in paid}) == ([0.0, 10.0], {float})
 
 
-def test_scale_no_duplicate_penalty_and_what_was_scored():
-    reward = DatReward(build, scale=1.0, penalise_duplicates=False)
-    assert reward(completions=[list_text(TEN), "x", list_text(TEN)]) == [1.0, 0.0, 1.0]
-    last = [
-        (c.text, c.facts["words"], c.score, c.reason, c.duplicate, c.reward)
-        for c in reward.last
-    ]
-    usable = (list_text(TEN), TEN, 1.0, None, False, 1.0)
-    assert last == [usable, ("x", None, None, "format", False, 0.0), usable]
-
-
 def test_logged_columns():
     columns = {}
     completions = [list_text(TEN), "x", list_text([*TEN[:9], "走"]), list_text(TEN)]

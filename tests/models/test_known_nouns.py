@@ -4,7 +4,6 @@ import json
 import sys
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import torch
 
@@ -59,17 +58,6 @@ def test_it_is_the_sum_over_the_nouns_tokens_and_the_line_break(tiny):
         assert found[noun] == pytest.approx(
             plainly(model, tokenizer, [], noun), abs=1e-4
         )
-
-
-def test_further_lists_begin_with_words_that_the_seed_draws(tiny):
-    model, tokenizer = tiny
-    asked = tokenizer.encode(ASKED, add_special_tokens=False)
-    (both,) = log_probabilities(model, tokenizer, NOUNS, asked, lists=2, seed=3)
-    rng = np.random.default_rng(3)
-    rng.choice(np.array(NOUNS, dtype=object), 0, replace=False)
-    begun = rng.choice(np.array(NOUNS, dtype=object), 3, replace=False).tolist()
-    wanted = [plainly(model, tokenizer, words, NOUNS[0]) for words in ([], begun)]
-    assert both[NOUNS[0]] == pytest.approx(np.mean(wanted), abs=1e-4)
 
 
 def test_the_nouns_of_fewest_tokens_and_then_of_the_most_frequent_ones(monkeypatch):

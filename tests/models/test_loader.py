@@ -21,7 +21,6 @@ from fakes import AXES
 from grpo_runs import recipe, run
 from scripted_grpo import tiny_llama
 from sentences import refused
-from sft_dpo_runs import train
 from sozo.data.whole_models import whole_models
 from sozo.models.tiny import build_tokenizer
 from sozo.models.weights import check_adapter, load_model, load_tokenizer
@@ -236,23 +235,6 @@ def test_embeddings_that_were_resized_for_an_adapter_come_with_it(tmp_path):
 
 
 # Trainings
-
-
-def test_what_model_and_reference_have_no_use_for_is_said_once(
-    mini, answers, tmp_path, capfd
-):
-    tower = shutil.copytree(mini, tmp_path / "tower")
-    change(
-        tower / "model.safetensors",
-        lambda weights: weights | {"vision_tower.weight": torch.ones(2)},
-    )
-    short = {"max_steps": 1, "save_strategy": "no", "precompute_ref_log_probs": False}
-    train("dpo", tower, answers, tmp_path / "out", **short)
-    said = capfd.readouterr().err
-    assert (
-        said.count("has no use for 1 of its weights, such as vision_tower.weight") == 1
-    )
-    assert "LOAD REPORT" not in said
 
 
 @pytest.mark.slow

@@ -118,10 +118,9 @@ def sampled_distribution(logits, temperature, truncation):
 
 
 @pytest.mark.parametrize("truncation", TRUNCATIONS, ids=str)
-@pytest.mark.parametrize("temperature", [0.7, 1.6])
-def test_the_distribution_is_that_of_transformers(truncation, temperature):
+def test_the_distribution_is_that_of_transformers(truncation):
     torch.manual_seed(3)
-    for scale in (1.0, 3.0):
+    for scale, temperature in ((1.0, 0.7), (3.0, 1.6)):
         logits = torch.randn(1, 700) * scale
         expected = transformers_distribution(logits, temperature, truncation)[0]
         found = sampled_distribution(logits, temperature, truncation)
@@ -129,18 +128,16 @@ def test_the_distribution_is_that_of_transformers(truncation, temperature):
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
 
 
-def test_20000_tokens_come_as_often_as_they_should():
+def test_5000_tokens_come_as_often_as_they_should():
     """The numbers of tokens that were rejected are drawn anew: chi-square, with one number for each token."""
     truncation = TRUNCATIONS[4]
     torch.manual_seed(4)
     logits = torch.randn(1, 300) * 2
-    expected = transformers_distribution(logits, 1.0, truncation)[0].numpy() * 20_000
-    uniforms = torch.from_numpy(np.random.default_rng(5).random(20_000))
-    parts = [
-        draw(logits, part, which=torch.zeros(len(part), dtype=torch.long), **truncation)
-        for part in uniforms.split(10_000)
-    ]
-    counts = torch.bincount(torch.cat(parts), minlength=300).numpy()
+    expected = transformers_distribution(logits, 1.0, truncation)[0].numpy() * 5000
+    uniforms = torch.from_numpy(np.random.default_rng(5).random(5000))
+    which = torch.zeros(5000, dtype=torch.long)
+    tokens = draw(logits, uniforms, which=which, **truncation)
+    counts = torch.bincount(tokens, minlength=300).numpy()
     assert counts[expected == 0].sum() == 0
     common = expected >= 5
     seen = [*counts[common], counts[~common].sum()]
@@ -148,13 +145,6 @@ def test_20000_tokens_come_as_often_as_they_should():
     if not hoped[-1]:
         seen, hoped = seen[:-1], hoped[:-1]
     assert chisquare(seen, hoped).pvalue > 0.001
-
-
-def test_of_equal_rows_each_truncates_itself():
-    logits = torch.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]).repeat(300, 400)
-    uniforms = torch.rand(600, dtype=torch.float64)
-    tokens = draw(logits, uniforms, top_p=0.5)
-    assert set(logits[torch.arange(600), tokens].tolist()) == {2.0}
 
 
 def test_the_sampler_and_generate_truncate_alike():
@@ -291,20 +281,19 @@ def said(*pairs):
 
 def test_one_of_several_verbalized_answers_is_drawn_by_its_probability(tmp_path):
     replies = said(("犬", 0.7), ("猫", "0.2"), ("never", 0))
-    items = [Item(str(k), "一つ") for k in range(2000)]
-    asked = [Answer(item.id, item.id, replies) for item in items]
+    asked = [Answer(str(k), "a", replies) for k in range(500)]
     texts = [answer.text for answer in verbalized.drawn(asked, 3, 0, 0)]
     assert texts == [answer.text for answer in verbalized.drawn(asked, 3, 0, 0)]
     assert texts != [answer.text for answer in verbalized.drawn(asked, 3, 0, 1)]
-    assert texts.count("犬") + texts.count("猫") == 2000
-    assert abs(texts.count("犬") / 2000 - 7 / 9) < 0.03
+    assert texts.count("犬") + texts.count("猫") == 500
+    assert abs(texts.count("犬") / 500 - 7 / 9) < 0.06
 
 
 def test_each_probability_is_read_in_its_unit():
     reply = said(("犬", "50%"), ("猫", "0.5"))
-    asked = [Answer(str(k), "a", reply) for k in range(2000)]
+    asked = [Answer(str(k), "a", reply) for k in range(500)]
     texts = [answer.text for answer in verbalized.drawn(asked, 2, 0, 0)]
-    assert abs(texts.count("犬") / 2000 - 1 / 2) < 0.04
+    assert abs(texts.count("犬") / 500 - 1 / 2) < 0.08
 
 
 def test_a_preamble_that_names_the_tags_is_no_answer():
@@ -480,22 +469,6 @@ def test_what_a_server_does_not_take_is_refused_before_it_is_paid(monkeypatch):
         assert (requests[-1]["top_p"], requests[-1].get("min_p")) == (0.9, None)
     with refused("sampling: OpenAI knows no top_k"):
         decide(replace(asked, base_url=OFFICIAL, sampling="top_k=5")).load()
-
-
-def test_all_answers_of_the_best_of_several_stand_on_the_bill(tmp_path, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with server(lambda body: completion("x" * (body["seed"] % 7 + 1))) as (url, _):
-        asked = GeneratorSettings(
-            "m", backend="openai", base_url=url, sampling="best-of=3"
-        )
-        run = run_task(
-            Asks(), asked, SamplingOptions(answers_per_item=1), tmp_path / "r"
-        )
-    assert run.metrics["bill"]["model"]["requests"] == 7  # one of them greets
-    drawn, kept = read(tmp_path / "r" / "drawn"), read(tmp_path / "r" / "answers")
-    assert [row[3] for row in kept] == [
-        max(row[3] for row in drawn[k : k + 3]) for k in (0, 3)
-    ]
 
 
 def test_a_plan_counts_every_request(tmp_path):

@@ -45,21 +45,6 @@ def test_times_and_divide_by_hand():
     assert pay(texts, [3, 6, 9, 12], how="divide") == [1.5, 3, 9, 12]
 
 
-def test_of_one_and_of_equal_answers():
-    assert [pay(["犬"], [5.0], how=how) for how in HOW] == [[5.0], [5.0]]
-    assert pay(["犬"] * 4, [8.0] * 4) == [0.0] * 4
-    assert pay(["犬"] * 4, [8.0] * 4, how="divide") == [2.0] * 4
-    assert pay([], []) == []
-
-
-@pytest.mark.parametrize("how", HOW)
-def test_what_is_worth_nothing_is_never_paid_for_being_odd(how):
-    texts = ["犬", "犬", "@#", "", "!!"]
-    assert pay(texts, [1, 1, 0, 0, -2], how=how)[2:] == [0, 0, -2]
-    # Nor is a penalty smaller because it is common, or larger because it is rare.
-    assert pay(["犬"] * 3 + ["猫"], [-1, -1, -1, -1], how=how) == [-1] * 4
-
-
 @pytest.mark.parametrize("how", HOW)
 def test_without_a_number_it_is_no_answer_of_the_group(how):
     paid = pay(["犬", "犬", "猫"], [None, 4.0, math.nan], how=how)
@@ -185,11 +170,6 @@ def test_a_group_that_is_cut_is_an_error_that_says_how_to_set_the_batch(sizes, s
         pay(["犬"] * len(prompts), prompts=prompts)
 
 
-def test_a_prompt_may_be_asked_in_several_rows():
-    prompts = ["a"] * 4 + ["b"] * 2
-    assert pay(["犬", "猫", "犬", "鳥", "犬", "猫"], prompts=prompts)[:1] == [2 / 3]
-
-
 def slow(texts, quality, how, alike):
     """What a group is paid by one's fingers: clusters grow until no answer joins."""
     known = [k for k, worth in enumerate(quality) if worth is not None]
@@ -228,7 +208,7 @@ ANSWERS = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     ANSWERS,
     ANSWERS,

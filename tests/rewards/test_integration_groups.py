@@ -35,7 +35,7 @@ HISTORY = {
 @pytest.fixture(scope="module")
 def drawn_and_paid():
     """The groups, and what TRL's call of the reward pays each."""
-    drawn = grouped(200)
+    drawn = grouped(60)
     reward = make_diverse_reward(**DIVERSE["reward_args"])
     paid = [
         reward(

@@ -99,23 +99,6 @@ def test_a_key_still_in_work_is_waited_for(integration):
         assert gate.batches == 1
 
 
-def test_an_answer_sent_singly_is_paid_once(integration):
-    with Running(integration()) as client:
-        paid = [score(client, completions=["ab"])["rewards"] for _ in range(20)]
-        assert paid == [[2.0]] + [[0.0]] * 19
-
-
-def test_equal_bodies_at_the_same_time_are_paid_once(integration):
-    opened = integration()
-    gate, running = Gate(opened), Running(opened)
-    with running as client, ThreadPoolExecutor(4) as pool:
-        replies = [pool.submit(score, client, completions=["ab"]) for _ in range(4)]
-        wait_until(lambda: gate.batches == 1)
-        gate.open.set()
-        paid = sorted(reply.result()["rewards"][0] for reply in replies)
-        assert paid == [0.0, 0.0, 0.0, 2.0]
-
-
 def test_nothing_is_scored_on_for_a_client_that_left(integration, caplog):
     opened, body = integration(), {"completions": [f"{k:06}" for k in range(4 * BATCH)]}
     gate, running = Gate(opened), Running(opened)

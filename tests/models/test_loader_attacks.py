@@ -150,6 +150,8 @@ def test_an_adapter_whose_keys_do_not_fit_is_refused(case, bases, tmp_path):
     ("made", "said"),
     [
         ({}, {"r": 4}),
+        ({}, {"target_modules": ["nothing"]}),
+        ({}, {"base_model_name_or_path": None}),
         ({}, {"use_dora": True}),
         ({"trainable_token_indices": [3, 5]}, {"trainable_token_indices": None}),
     ],

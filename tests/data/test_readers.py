@@ -23,6 +23,7 @@ from sozo.data.settings import _NOT_HERE, from_json, hint, read_yaml
 from sozo.data.study_folder import read_study
 from sozo.data.wandb_run import training_summary
 from sozo.data.yaml_loader import parse_yaml
+from sozo.eval.cli import make_app
 from sozo.eval.report.render import render
 from sozo.models.tiny import ensure_tiny
 from sozo.models.vocabulary import restore_vocabulary

@@ -46,11 +46,11 @@ def free_port():
 class Running:
     """A server on loopback in a thread, and a client of it."""
 
-    def __init__(self, integration, folder=None, most_bytes=MOST_BYTES, hosts=()):
+    def __init__(self, integration, folder=None, hosts=()):
         self.port = free_port()
         self.journal = Journal(folder, integration.about())
         self.app = application(
-            integration, most_bytes, hosts=hosts, journal=self.journal
+            integration, MOST_BYTES, hosts=hosts, journal=self.journal
         )
         self.server = uvicorn.Server(
             uvicorn.Config(self.app, port=self.port, log_config=None)
@@ -76,17 +76,14 @@ class Running:
         """Until the server has heard that who began has left, where nobody else is connected."""
         wait_until(lambda: not self.server.server_state.connections)
 
-    def begin(self, body, key=None, path="/score", announced=None):
+    def begin(self, body, announced=None):
         """A connection on which a request was sent, or its beginning; closing it is a client that leaves."""
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
         lines = [
-            f"POST {path} HTTP/1.1",
+            "POST /score HTTP/1.1",
             f"Host: 127.0.0.1:{self.port}",
             "Content-Type: application/json",
-        ]
-        lines += [
             f"Content-Length: {announced or len(raw)}",
-            *([f"Idempotency-Key: {key}"] if key else []),
         ]
         connection = socket.create_connection(("127.0.0.1", self.port))
         connection.sendall("\r\n".join([*lines, "", ""]).encode() + raw)

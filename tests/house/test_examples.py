@@ -2,16 +2,15 @@
 
 import doctest
 import json
-import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from examples import encoder, generator, reward, task
 
 from command_line import sozo
-from fakes import AXES, FakeNouns, axis_encoder, list_text, read_answer_table
-from joined import declare
+from fakes import AXES, FakeNouns, axis_encoder, list_text
 from sozo.models.nouns import RandomNouns
 from sozo.tasks.dat.scorer import DatScorer
 from sozo.training.entries import read_entries
@@ -100,27 +99,13 @@ def test_the_encoder_scores(tmp_path):
     assert unusable.reason == "no_vector"
 
 
-def test_a_package_can_name_the_generator_as_it_is(tmp_path):
-    package = declare(
-        tmp_path / "installed",
-        "their-package",
-        "[sozo.generators]\nlines = examples.generator:Lines\n",
-    )
+def test_a_generator_draws_lines_of_a_file(tmp_path):
     texts = tmp_path / "texts.txt"
     texts.write_text("1. 犬\n2. 猫\n", "utf-8")
-    words = ["--model", texts, "--backend", "lines", "--tasks", "acrostic"]
-    places = os.pathsep.join([os.environ["PYTHONPATH"], str(ROOT), str(package)])
-    environment = {"SOZO_TASKS": "examples.task.Acrostic", "PYTHONPATH": places}
-    done = sozo(ROOT, "run", *words, "--output", tmp_path / "r", **environment)
-    assert done.returncode == 0, done.stderr
-    (folder,) = (tmp_path / "r").glob("*/acrostic")
-    rows = list(read_answer_table(folder))
-    assert {row.text for row in rows} <= {"1. 犬", "2. 猫"}
-    assert {row.source for row in rows} == {"texts.txt"}
-    config = json.loads((folder / "config.json").read_bytes())
-    decoder = config["loaded"]["decoder"]
-    assert (decoder["generator"], decoder["temperature"]) == ("lines", None)
-    assert config["environment"]["packages"]["their-package"] == "1.0"
+    lines = generator.Lines(SimpleNamespace(source="mine", model=texts))
+    drawn = lines.answer([""] * 20, seed=0, batch=0)
+    assert drawn == lines.answer([""] * 20, seed=0, batch=0)
+    assert {completion.text for completion in drawn} == {"1. 犬", "2. 猫"}
 
 
 def test_the_generator_is_better_than_what_it_asks():

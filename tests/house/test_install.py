@@ -159,13 +159,10 @@ def test_a_missing_extra_is_one_line_that_names_it(package, extra, monkeypatch, 
         require(package, "the page")
 
 
-@pytest.mark.parametrize("name", ["sozo.nosuch", "numpy", "trl"])
-def test_a_failed_import_that_no_extra_mends_is_a_bug(name):
-    with (
-        pytest.raises(ModuleNotFoundError),
-        one_line_errors("sozo"),
-    ):  # trl is installed: its own import fails
-        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+def test_a_failed_import_that_no_extra_mends_is_a_bug():
+    # trl is installed: its own import fails.
+    with pytest.raises(ModuleNotFoundError), one_line_errors("sozo"):
+        raise ModuleNotFoundError("No module named 'trl'", name="trl")
 
 
 @pytest.mark.parametrize(

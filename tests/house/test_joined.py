@@ -181,7 +181,6 @@ def test_sozo_tasks_is_no_other_door(tmp_path, monkeypatch):
         ("commands", "raise ValueError('a\\n\\x1b[31mb')", "a package with a bug"),
         ("commands", "import not_there", "a package that lacks another"),
         ("commands", "raise SystemExit('no licence')", "a package that exits"),
-        ("tasks", "raise KeyboardInterrupt", "a package that interrupts"),
         ("tasks", "from sozo.tasks.dat.task import DatScorer as greet", "no task"),
         ("tasks", f"{NAMED}\ngreet = Empty", "a task without measures"),
     ],

@@ -191,22 +191,6 @@ def test_the_sdist_holds_what_builds_the_same_wheel(wheel, checkout, tmp_path):
     assert contents(next(tmp_path.glob("*.whl"))) == contents(wheel)
 
 
-def test_what_lay_about_is_not_in_the_wheel_or_is_told(checkout, tmp_path):
-    copy = tmp_path / "copy"
-    shutil.copytree(checkout, copy, symlinks=True)
-    for name in ("build/lib/sozo/gone.py", "data/__pycache__/errors.cpython-311.pyc"):
-        (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        (copy / name).write_text("")
-    (copy / "data" / "mine.csv").write_text("")  # no build can know that it is not ours
-    (copy / "data" / "errors.py").unlink()
-    assert build_by("build_wheel", copy, tmp_path / "told").returncode == 0
-    (told,) = (tmp_path / "told").iterdir()
-    assert wheel_difference(told, working_tree()) == (
-        {"sozo/data/errors.py"},
-        {"sozo/data/mine.csv"},
-    )
-
-
 def test_a_copy_whose_links_became_files_is_refused(checkout, tmp_path):
     with zipfile.ZipFile(
         io.BytesIO(git("archive", "--format=zip", working_tree()))

@@ -5,8 +5,7 @@ from collections import Counter
 import pytest
 import torch
 
-from fakes import read_answer_table
-from sampling_worker import NOUNS, dat_by, sample
+from sampling_worker import NOUNS
 from sentences import refused
 from small_models import llama
 from sozo.data.jumandic import load_nouns
@@ -17,7 +16,6 @@ from sozo.models.nouns import RandomNouns
 from sozo.models.tiny import build_tokenizer
 from sozo.models.transformers_model import TransformersGenerator
 from sozo.scoring.parse import split_list
-from sozo.tasks.dat.scorer import DatScorer, DatSettings
 
 DAT = prompt("dat")
 
@@ -134,19 +132,16 @@ def test_transformers_samples_the_models_own_distribution(
     assert len({answer.text for answer in answers}) > 60
     assert model.generation_config.repetition_penalty == 9.0
     assert torch.is_grad_enabled()
+    with pytest.raises(ValueError, match="temperature"):
+        TransformersGenerator(model, tokenizer, temperature=0)
 
 
 def test_each_prompt_has_its_own_answer(model, tokenizer):
     """What is asked often is shared, what is asked once is padded on the left: each is the model's own distribution."""
     noun = tiny_nouns()
-    generator = TransformersGenerator(model, tokenizer, max_new_tokens=1, slots=64)
     often = f"1. {noun[0]}"
     once = [f"1. {noun[1]}", f"1. {noun[2]}\n2. {noun[3]}", f"1. {noun[4]}"]
     prompts = [often, once[0], often, *once[1:], *[often] * 3]
-    answers = generator.answer(prompts, seed=1, batch=0)
-    assert len(answers) == len(prompts)
-    assert generator.answer(prompts, seed=1, batch=0) == answers
-    assert generator.answer(prompts, seed=1, batch=1) != answers
     sharp = TransformersGenerator(
         model, tokenizer, max_new_tokens=3, temperature=1e-7, slots=2
     )
@@ -168,17 +163,3 @@ def test_finish_reasons_and_special_tokens(model, tokenizer):
     for completion in completions:
         assert "</s>" not in completion.text
         assert "<pad>" not in completion.text
-
-
-def test_transformers_rows_carry_the_generators_facts(model, tokenizer, tmp_path):
-    generator = TransformersGenerator(
-        model, tokenizer, name="tiny", max_new_tokens=5, temperature=0.5
-    )
-    scorer = DatScorer.from_settings(DatSettings(noun_checker="jumandic"))
-    sample(tmp_path, 3, 8, task=dat_by(scorer), writer=generator)
-    rows = list(read_answer_table(tmp_path))
-    facts = [(r.source, r.seed, r.temperature, r.reason) for r in rows]
-    assert facts == [("tiny", 3, 0.5, "format")] * 3
-    assert {r.finish_reason for r in rows} <= {"stop", "length"}
-    with pytest.raises(ValueError, match="temperature"):
-        TransformersGenerator(model, tokenizer, temperature=0)

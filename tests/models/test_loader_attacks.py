@@ -42,12 +42,8 @@ def bases(tmp_path_factory):
     """Folders of models of two layers with their tokenizer: `tied`, and others that differ in what they are named."""
     root = tmp_path_factory.mktemp("bases")
     tokenizer = build_tokenizer([*AXES, *(f"語{k}" for k in range(20))])
-    shapes = {
-        "tied": {},
-        "untied": {"tie_word_embeddings": False},
-        "deep": {"num_hidden_layers": 3},
-    }
-    shapes |= {"wide": {"hidden_size": 32}, "padded": {"vocab_size": 128}}
+    shapes = {"tied": {}, "untied": {"tie_word_embeddings": False}}
+    shapes |= {"padded": {"vocab_size": 128}}
     for name, changes in shapes.items():
         fixed = {
             "num_hidden_layers": 2,
@@ -107,20 +103,6 @@ def refusal(folder, load=load_model):
     return line
 
 
-def refused_or_itself(folder, right, *named):
-    """Never another model: one line, or the model whose logits are `right`."""
-    said, found = None, None
-    try:
-        found = logits(folder)
-    except UserError as error:
-        said = str(error)
-    if said is None:
-        torch.testing.assert_close(found, right, atol=1e-5, rtol=1e-5)
-    else:
-        assert "\n" not in said
-        assert all(name in said for name in (str(folder), *named))
-
-
 # Adapters that do not fit their base, or in part
 
 
@@ -148,28 +130,9 @@ def doubled_layer(weights):
 MULTIMODAL = prefixed(FRONT, "base_model.model.model.language_model.layers")
 CHANGES = {
     "a multimodal class": MULTIMODAL,
-    "no prefix": prefixed("base_model.model.", ""),
-    "lora_up and lora_down": lambda weights: {
-        k.replace("lora_A", "lora_down").replace("lora_B", "lora_up"): v
-        for k, v in weights.items()
-    },
-    "layers counted from one": lambda weights: {
-        re.sub(r"layers\.(\d)", lambda m: f"layers.{int(m[1]) + 1}", k): v
-        for k, v in weights.items()
-    },
-    "half of them renamed": prefixed("model.layers.1", "model.language_model.layers.1"),
-    "half of the layers": kept(r"layers\.0"),
     "lora_A only": kept("lora_A"),
-    "one weight less": lambda weights: dict(list(weights.items())[:-1]),
     "nothing": lambda weights: {},
     "a layer that is nowhere": doubled_layer,
-    "DoRA's vectors": lambda weights: (
-        weights
-        | {
-            f"{FRONT}.{k}.self_attn.q_proj.lora_magnitude_vector": torch.ones(16)
-            for k in range(2)
-        }
-    ),
 }
 
 
@@ -182,50 +145,15 @@ def test_an_adapter_whose_keys_do_not_fit_is_refused(case, bases, tmp_path):
     assert refusal(tmp_path / "a", load_adapter)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        prefixed("base_model.", "_orig_mod.base_model."),
-        prefixed(".weight", ".default.weight"),
-        prefixed("q_proj.", "q_proj.base_layer."),
-    ],
-    ids=["a compiled model's", "state_dict()'s", "quantized layers'"],
-)
-def test_an_adapter_of_a_wrapped_model_is_refused_or_is_itself(change, bases, tmp_path):
-    right = adapter(bases / "tied", tmp_path / "a")
-    rewrite(tmp_path / "a" / "adapter_model.safetensors", change)
-    refused_or_itself(tmp_path / "a", right, "self_attn")
-
-
-@pytest.mark.parametrize(
-    ("trained", "loaded"),
-    [
-        ("deep", "tied"),
-        ("tied", "deep"),
-        ("wide", "tied"),
-    ],
-)
-def test_an_adapter_of_another_size_of_its_base_is_refused(
-    trained, loaded, bases, tmp_path
-):
-    adapter(bases / trained, tmp_path / "a")
-    reconfigure(tmp_path / "a", base_model_name_or_path=str(bases / loaded))
-    line = refusal(tmp_path / "a")
-    assert re.search(r"layers\.\d", line), line
-
-
 # The configuration says one thing, and the weights another
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        ({}, {"target_modules": ["q_proj", "k_proj", "v_proj"]}),
-        ({}, {"target_modules": ["q_proj"]}),
         ({}, {"r": 4}),
+        ({}, {"target_modules": ["nothing"]}),
+        ({}, {"base_model_name_or_path": None}),
         ({}, {"use_dora": True}),
-        ({"layers_to_transform": [0]}, {"layers_to_transform": [1]}),
-        ({}, {"modules_to_save": ["lm_head"]}),
         ({"trainable_token_indices": [3, 5]}, {"trainable_token_indices": None}),
-        ({"lora_bias": True}, {"lora_bias": False}),
     ],
 )
 def test_an_adapter_whose_configuration_is_of_another_is_refused(
@@ -295,18 +223,13 @@ def test_an_adapters_template_is_used_with_the_tokenizer_of_its_base(bases, tmp_
 
 @pytest.mark.parametrize(
     "change",
-    [
-        kept("^(?!.*lora_magnitude_vector)"),
-        kept("^(?!.*norm)"),
-        kept("^(?!.*(token_adapter|trainable_tokens))"),
-    ],
-    ids=["magnitudes", "modules to save", "tokens"],
+    [kept("^(?!.*norm)"), kept("^(?!.*(token_adapter|trainable_tokens))")],
+    ids=["modules to save", "tokens"],
 )
 def test_an_adapter_without_its_other_parts_is_refused(change, bases, tmp_path):
     adapter(
         bases / "tied",
         tmp_path / "a",
-        use_dora=True,
         modules_to_save=["norm"],
         trainable_token_indices=[3, 5],
     )
@@ -315,16 +238,15 @@ def test_an_adapter_without_its_other_parts_is_refused(change, bases, tmp_path):
     refusal(tmp_path / "a")
 
 
-def spread(weights, folder, lost=None):
-    """The weights in two files with their index; `lost` is a file's number that is not written."""
+def spread(weights, folder):
+    """The weights in two files with their index."""
     names = sorted(weights)
     parts = [names[::2], names[1::2]]
     where = {}
     for number, part in enumerate(parts, 1):
         file = f"model-{number:05d}-of-00002.safetensors"
         where |= dict.fromkeys(part, file)
-        if number != lost:
-            save_file({k: weights[k] for k in part}, folder / file, {"format": "pt"})
+        save_file({k: weights[k] for k in part}, folder / file, {"format": "pt"})
     (folder / WEIGHTS).unlink(missing_ok=True)
     index = {"metadata": {"total_size": 1}, "weight_map": where}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
@@ -333,12 +255,10 @@ def spread(weights, folder, lost=None):
 @pytest.mark.parametrize(
     ("change", "count", "over"),
     [
-        (kept(r"^(?!.*layers\.1\.input_layernorm)"), 1, "base"),
         (kept("^(?!lm_head)"), 1, "adapter"),
-        (kept(r"^(?!.*layers\.1)"), 9, "adapter"),
         (prefixed("model.layers", "model.language_model.layers"), 18, "base"),
     ],
-    ids=["a layer's norm", "the head", "half of the layers", "a multimodal class"],
+    ids=["the head", "a multimodal class"],
 )
 def test_a_base_with_missing_weights_is_refused(change, count, over, bases, tmp_path):
     base = shutil.copytree(bases / "untied", tmp_path / "base")
@@ -350,78 +270,32 @@ def test_a_base_with_missing_weights_is_refused(change, count, over, bases, tmp_
     assert re.search(rf"\b{count} of its weights .* such as", line), line
 
 
-@pytest.mark.parametrize(
-    ("case", "over"),
-    [
-        ("a shard that is gone", "base"),
-        ("a shard without some", "adapter"),
-        ("more layers said", "base"),
-        ("a head of its own said", "adapter"),
-    ],
-)
-def test_a_base_that_promises_more_than_it_holds_is_refused(
-    case, over, bases, tmp_path
-):
+def test_weights_of_another_size_than_said_are_refused(bases, tmp_path):
     base = shutil.copytree(bases / "tied", tmp_path / "base")
-    if over == "adapter":
-        adapter(base, tmp_path / "a")
-    weights = load_file(base / WEIGHTS)
-    if case == "a shard that is gone":
-        spread(weights, base, lost=2)
-    elif case == "a shard without some":
-        spread(weights, base)
-        rewrite(
-            base / "model-00002-of-00002.safetensors",
-            lambda w: dict(sorted(w.items())[2:]),
-        )
-    elif case == "more layers said":
-        reconfigure(base, num_hidden_layers=4)
-    else:
-        reconfigure(base, tie_word_embeddings=False)
-    refusal(tmp_path / "a" if over == "adapter" else base)
-
-
-@pytest.mark.parametrize("said", [{"vocab_size": 24}, {"num_key_value_heads": 1}])
-def test_weights_of_another_size_than_said_are_refused(said, bases, tmp_path):
-    base = shutil.copytree(bases / "tied", tmp_path / "base")
-    reconfigure(base, **said)
+    reconfigure(base, vocab_size=24)
     refusal(base)
 
 
 # Tokenizers and embeddings
 
 
-def longer(folder, count, **special):
+def longer(folder, count):
     tokenizer = AutoTokenizer.from_pretrained(folder)
     tokenizer.add_tokens([f"新{k}" for k in range(count)])
-    if special:
-        tokenizer.add_special_tokens(special)
     tokenizer.save_pretrained(folder)
     return len(tokenizer)
 
 
-@pytest.mark.parametrize(
-    ("count", "where"), [(1, "base"), (60, "adapter"), (1, "adapter of a base's")]
-)
+@pytest.mark.parametrize(("count", "where"), [(1, "base"), (60, "adapter")])
 def test_a_tokenizer_of_more_tokens_than_rows_is_refused(count, where, bases, tmp_path):
     base = shutil.copytree(bases / "untied", tmp_path / "base")
-    if where != "base":
+    if where == "adapter":
         adapter(base, tmp_path / "a")
-    if where == "adapter of a base's":
-        for file in (tmp_path / "a").glob("*token*"):
-            file.unlink()
     rows = load_file(base / WEIGHTS)["model.embed_tokens.weight"].shape[0]
     size = longer(tmp_path / "a" if where == "adapter" else base, count)
     line = refusal(base if where == "base" else tmp_path / "a")
     assert str(size) in line.replace(",", "")
     assert str(rows) in line.replace(",", "")
-
-
-def test_a_pad_token_beyond_the_last_row_is_refused(bases, tmp_path):
-    """As the recipes of Llama 2 added one, and the model was not resized."""
-    base = shutil.copytree(bases / "untied", tmp_path / "base")
-    longer(base, 0, pad_token="[PAD]")
-    refusal(base)
 
 
 def test_a_tokenizer_with_a_hole_whose_last_token_is_beyond_the_rows_is_refused(
@@ -437,72 +311,15 @@ def test_a_tokenizer_with_a_hole_whose_last_token_is_beyond_the_rows_is_refused(
     refusal(base)
 
 
-def test_an_adapter_that_was_made_with_more_rows_is_refused_or_is_itself(
-    bases, tmp_path
-):
-    """Resized for new tokens before the training; the base on disk, whose head is its own, was not."""
-    model = AutoModelForCausalLM.from_pretrained(bases / "untied")
-    tokenizer = AutoTokenizer.from_pretrained(bases / "untied")
-    tokenizer.add_tokens(["新語", "造語"])
-    model.resize_token_embeddings(len(tokenizer))
-    saved = {"modules_to_save": ["embed_tokens", "lm_head"]}
-    adapted = get_peft_model(model, LoraConfig(**LORA | TWO | saved))
-    adapted.save_pretrained(tmp_path / "a", save_embedding_layers=False)
-    tokenizer.save_pretrained(tmp_path / "a")
-    with torch.no_grad():
-        right = adapted.eval()(IDS).logits
-    refused_or_itself(tmp_path / "a", right)
-
-
-@pytest.mark.parametrize(
-    ("made", "said"),
-    [
-        ({"lora_bias": True}, {}),  # which cannot be merged
-        # whose key has a place in the base
-        ({"modules_to_save": ["norm"]}, {"modules_to_save": None}),
-        ({}, {"target_modules": ["nothing"]}),
-        ({}, {"peft_type": "LOHA"}),
-        ({}, {"base_model_name_or_path": None}),
-    ],
-)
-def test_an_adapter_is_refused_or_is_itself(made, said, bases, tmp_path):
-    right = adapter(bases / "tied", tmp_path / "a", **made)
-    reconfigure(tmp_path / "a", **said)
-    refused_or_itself(tmp_path / "a", right)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda w: w | {"base_model.model.lm_head.weight": 2 * torch.ones(ROWS, 16)},
-        lambda w: w | {f"{FRONT}.0.mlp.up_proj.weight": torch.ones(32, 16)},
-    ],
-    ids=["a head", "a layer"],
-)
-def test_whole_weights_beside_an_adapter_have_a_place(change, bases, tmp_path):
-    """As PEFT saves embeddings that were resized: they are of the base, and are not lost in silence."""
+def test_a_whole_head_beside_an_adapter_is_not_lost_in_silence(bases, tmp_path):
+    """As PEFT saves embeddings that were resized: they are of the base."""
     adapter(bases / "untied", tmp_path / "a")
-    file = tmp_path / "a" / "adapter_model.safetensors"
-    before = load_file(file)
-    rewrite(file, change)
-    ((name, weight),) = [
-        item for item in load_file(file).items() if item[0] not in before
-    ]
-    model, said = None, ""
-    try:
-        model, _ = load_model(str(tmp_path / "a"))
-    except UserError as error:
-        said = str(error)
-    if model is None:
-        assert str(tmp_path / "a") in said
-    else:
-        assert model.state_dict()[name.removeprefix("base_model.model.")].equal(weight)
-
-
-def test_a_base_of_a_wrapped_model_is_refused_or_is_itself(bases, tmp_path):
-    base = shutil.copytree(bases / "untied", tmp_path / "base")
-    rewrite(base / WEIGHTS, prefixed("model.", "_orig_mod.model."))
-    refused_or_itself(base, logits(bases / "untied"), "weight")
+    head = 2 * torch.ones(ROWS, 16)
+    rewrite(
+        tmp_path / "a" / "adapter_model.safetensors",
+        lambda weights: weights | {"base_model.model.lm_head.weight": head},
+    )
+    assert load_model(str(tmp_path / "a"))[0].lm_head.weight.equal(head)
 
 
 # What is right and loads
@@ -511,12 +328,9 @@ def test_a_base_of_a_wrapped_model_is_refused_or_is_itself(bases, tmp_path):
 @pytest.mark.parametrize(
     ("base", "changes"),
     [
-        ("untied", {"target_modules": "all-linear"}),
         ("tied", {"use_dora": True}),
         ("untied", {"modules_to_save": ["embed_tokens", "lm_head"]}),
         ("tied", {"trainable_token_indices": [3, 5]}),
-        ("tied", {"rank_pattern": {"q_proj": 4}, "alpha_pattern": {"q_proj": 2}}),
-        ("deep", {"layers_to_transform": [0, 2]}),
         ("padded", {}),
     ],
 )
@@ -590,7 +404,6 @@ def broken(mini, tmp_path_factory):
     ("method", "kind", "peft"),
     [
         ("sft", "renamed", True),
-        ("dpo", "renamed", False),
         ("grpo", "tokens", False),
     ],
 )
@@ -611,9 +424,9 @@ def test_a_training_from_a_broken_model_is_refused(
     if method != "grpo":
         settings |= {
             "answers": broken / "table",
-            {"sft": "top_k", "dpo": "num_pairs"}[method]: 8,
+            "top_k": 8,
+            "examples_per_step": 8,
         }
-        settings |= {"examples_per_step": 8}
     done = run(recipe(method=method, **settings), tmp_path)
     assert done.returncode == 2, done.stderr[-2000:]
     assert says(f"weights: to train {kind}", done.stderr)

@@ -34,18 +34,13 @@ from sozo.models.sampling import Sampling
 from sozo.models.settings import GeneratorSettings, decide
 from sozo.models.shared_prefix import draw
 from sozo.models.trained_on import (
-    NOT_KNOWN,
     NOT_RECORDED,
-    YES,
-    of_answers,
     recorded,
-    target,
 )
 from sozo.models.transformers_model import TransformersGenerator
 from sozo.scoring.endpoint.client import OFFICIAL
 from sozo.scoring.measure import Measure
 from sozo.tasks import finished_run
-from sozo.tasks.dat.task import Dat
 from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Item, Row, Task
 
@@ -89,12 +84,9 @@ def test_names_have_one_way_to_be_written():
     ("text", "row"),
     [
         ("temperature=0", "sampling: a temperature of 0"),
-        ("temperature=nan", "sampling: a temperature that is no number"),
         ("temperature", "sampling: a temperature without a value"),
         ("top_p=1.5", "sampling: top_p above 1"),
-        ("top_k=1" + 400 * "0", "sampling: top_k of 400 digits"),
         ("temperature=0.5, temperature=0.7", "sampling: a name twice"),
-        ("best-of=1", "sampling: the best of one"),
         ("best-of=101", "sampling: the best of 101"),
         ("temprature=1", "sampling: a misspelled name"),
         ("hot", "sampling: an unknown name"),
@@ -127,10 +119,9 @@ def sampled_distribution(logits, temperature, truncation):
 
 
 @pytest.mark.parametrize("truncation", TRUNCATIONS, ids=str)
-@pytest.mark.parametrize("temperature", [0.7, 1.6])
-def test_the_distribution_is_that_of_transformers(truncation, temperature):
+def test_the_distribution_is_that_of_transformers(truncation):
     torch.manual_seed(3)
-    for scale in (1.0, 3.0):
+    for scale, temperature in ((1.0, 0.7), (3.0, 1.6)):
         logits = torch.randn(1, 700) * scale
         expected = transformers_distribution(logits, temperature, truncation)[0]
         found = sampled_distribution(logits, temperature, truncation)
@@ -138,18 +129,16 @@ def test_the_distribution_is_that_of_transformers(truncation, temperature):
         torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("truncation", [TRUNCATIONS[1], TRUNCATIONS[4]], ids=str)
-def test_20000_tokens_come_as_often_as_they_should(truncation):
+def test_5000_tokens_come_as_often_as_they_should():
     """The numbers of tokens that were rejected are drawn anew: chi-square, with one number for each token."""
+    truncation = TRUNCATIONS[4]
     torch.manual_seed(4)
     logits = torch.randn(1, 300) * 2
-    expected = transformers_distribution(logits, 1.0, truncation)[0].numpy() * 20_000
-    uniforms = torch.from_numpy(np.random.default_rng(5).random(20_000))
-    parts = [
-        draw(logits, part, which=torch.zeros(len(part), dtype=torch.long), **truncation)
-        for part in uniforms.split(10_000)
-    ]
-    counts = torch.bincount(torch.cat(parts), minlength=300).numpy()
+    expected = transformers_distribution(logits, 1.0, truncation)[0].numpy() * 5000
+    uniforms = torch.from_numpy(np.random.default_rng(5).random(5000))
+    which = torch.zeros(5000, dtype=torch.long)
+    tokens = draw(logits, uniforms, which=which, **truncation)
+    counts = torch.bincount(tokens, minlength=300).numpy()
     assert counts[expected == 0].sum() == 0
     common = expected >= 5
     seen = [*counts[common], counts[~common].sum()]
@@ -157,13 +146,6 @@ def test_20000_tokens_come_as_often_as_they_should(truncation):
     if not hoped[-1]:
         seen, hoped = seen[:-1], hoped[:-1]
     assert chisquare(seen, hoped).pvalue > 0.001
-
-
-def test_of_equal_rows_each_truncates_itself():
-    logits = torch.tensor([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]).repeat(300, 400)
-    uniforms = torch.rand(600, dtype=torch.float64)
-    tokens = draw(logits, uniforms, top_p=0.5)
-    assert set(logits[torch.arange(600), tokens].tolist()) == {2.0}
 
 
 def test_the_sampler_and_generate_truncate_alike():
@@ -342,16 +324,9 @@ def test_each_sampling_is_a_row_that_says_how_many_were_drawn(tmp_path):
     assert "the best of 3 answers by dat" in chosen.caveats
     assert len(read(best / "drawn")) == 48
     assert "the best of" not in str(finished_run(hot).caveats)
-    (choice,) = recorded(chosen)
     by = {"encoder": chosen.scorer, "judge": None, "by": "best-of"}
-    assert choice == {"task": "dat", "measure": "dat"} | by
+    assert recorded(chosen) == [{"task": "dat", "measure": "dat"} | by]
     assert recorded(finished_run(hot)) == []
-    assert of_answers(chosen, "sft", chosen=False)[0] == choice
-    # What is the best by one measure is usable too; of the model that wrote nothing is known.
-    measures = Dat.measures[0], *Dat.beside()
-    said = [target([choice], Dat, measure) for measure in measures]
-    assert said == [YES, YES, NOT_KNOWN]
-    assert target([choice], Dat, Dat.second, chosen.scorer) == YES
     again = sozo(tmp_path, *asked, *ways)
     assert again.stdout.count("finished before") == 2
     other = ["--model", "tiny", "--source", "base best-of=3"]
@@ -420,22 +395,6 @@ def test_what_a_server_does_not_take_is_refused_before_it_is_paid(monkeypatch):
         assert (requests[-1]["top_p"], requests[-1].get("min_p")) == (0.9, None)
     with refused("sampling: OpenAI knows no top_k"):
         decide(replace(asked, base_url=OFFICIAL, sampling="top_k=5")).load()
-
-
-def test_all_answers_of_the_best_of_several_stand_on_the_bill(tmp_path, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    with server(lambda body: completion("x" * (body["seed"] % 7 + 1))) as (url, _):
-        asked = GeneratorSettings(
-            "m", backend="openai", base_url=url, sampling="best-of=3"
-        )
-        run = run_task(
-            Asks(), asked, SamplingOptions(answers_per_item=1), tmp_path / "r"
-        )
-    assert run.metrics["bill"]["model"]["requests"] == 7  # one of them greets
-    drawn, kept = read(tmp_path / "r" / "drawn"), read(tmp_path / "r" / "answers")
-    assert [row[3] for row in kept] == [
-        max(row[3] for row in drawn[k : k + 3]) for k in (0, 3)
-    ]
 
 
 def test_a_plan_counts_every_request(tmp_path):

@@ -204,14 +204,6 @@ def test_tiny_is_made_in_a_process_of_its_own(tmp_path, monkeypatch):
 # Transformers
 
 
-def test_a_folder_is_loaded_and_named(model_folder):
-    settings = GeneratorSettings(str(model_folder), max_new_tokens=5, source="mine")
-    generator = load_generator(replace(settings, slots=2))
-    first = generator.answer([DAT] * 4, seed=0, batch=0)
-    assert load_generator(replace(settings, slots=3)).answer([DAT] * 4, 0, 0) == first
-    assert (generator.name, generator.temperature, len(first)) == ("mine", 1.0, 4)
-
-
 def test_a_tokenizer_without_chat_template_and_pad_token(model_folder, tmp_path):
     bare = without(model_folder, tmp_path / "bare", "chat_template.jinja")
     for name in ("tokenizer_config.json", "special_tokens_map.json", "config.json"):

@@ -112,22 +112,12 @@ def test_the_draw_inverts_the_cumulative_distribution(temperature):
     ) == (1, 2)
 
 
-@pytest.mark.parametrize("broken", [torch.nan, torch.inf, -torch.inf])
-def test_broken_logits_give_no_token(broken):
-    logits = torch.stack([torch.full((4,), broken), torch.zeros(4)])
-    assert draw(logits, torch.tensor([0.9, 0.9], dtype=torch.float64)).tolist() == [
-        -1,
-        3,
-    ]
-
-
-@pytest.mark.parametrize("check_every", [1, 4])
-def test_logits_that_break_later_are_an_error(check_every):
+def test_logits_that_break_later_are_an_error():
     model, random = llama(), uniforms(6, 9)
     third = sample_tokens(model, PROMPT, random, ends=[])[2][2]
     model.model.embed_tokens.weight.data[third] = torch.nan
     with pytest.raises(FloatingPointError, match="not finite"):
-        sample_tokens(model, PROMPT, random, ends=[], slots=4, check_every=check_every)
+        sample_tokens(model, PROMPT, random, ends=[], slots=4, check_every=4)
 
 
 def test_the_model_comes_back_as_it_was():
@@ -274,25 +264,6 @@ def test_an_answer_ends_where_the_models_window_ends(prompts, capsys):
     generator.answer(prompts, seed=1, batch=1)
     assert said not in capsys.readouterr().err  # once
     assert generator.describe()["window"] == 24
-
-
-def test_the_window_of_learned_positions_and_a_prompt_that_fills_it():
-    tokenizer = build_tokenizer(["犬", "海"])
-    sizes = {
-        "n_embd": 32,
-        "n_layer": 1,
-        "n_head": 2,
-        "n_positions": 6,
-        "bos_token_id": None,
-        "eos_token_id": None,
-    }
-    model = GPT2LMHeadModel(GPT2Config(vocab_size=len(tokenizer), **sizes)).eval()
-    generator = TransformersGenerator(model, tokenizer, name="gpt", max_new_tokens=50)
-    assert {
-        c.finish_reason for c in generator.answer([DAT, f"{DAT}犬"], seed=0, batch=0)
-    } <= {"stop", "length"}
-    with refused("model_support: a prompt fills the window"):
-        generator.answer(["1. 犬\n2. 犬\n3. 犬\n4. 犬\n5. 犬"], seed=0, batch=0)
 
 
 class Renamed(LlamaForCausalLM):

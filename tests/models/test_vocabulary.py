@@ -4,7 +4,6 @@ import json
 import random
 import sys
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -33,7 +32,7 @@ from fakes import list_text
 from sentences import refused, says
 from sozo.data.jumandic import load_nouns
 from sozo.data.prompts import messages, prompt
-from sozo.models.vocabulary import _cut, cut_vocabulary, restore_vocabulary
+from sozo.models.vocabulary import cut_vocabulary, restore_vocabulary
 
 # Nouns within nouns, one with a Latin letter, a rare one, and two that share their first and last characters.
 NOUNS = [
@@ -343,28 +342,6 @@ def test_the_way_back_takes_what_was_trained_and_leaves_the_rest(cut, tmp_path):
     assert getattr(full.config, "cut_from", None) is None
 
 
-def test_a_cut_of_a_cut_comes_back_in_two_steps(cut, tmp_path):
-    folder, first, old = cut
-    record = cut_vocabulary(str(folder / "cut"), tmp_path / "less", NOUNS[:10], PROMPTS)
-    assert record["tokens"] < first["tokens"]
-    train(tmp_path / "less", tmp_path / "trained")
-    with refused("vocabulary: cut from another model"):
-        restore_vocabulary(
-            str(tmp_path / "trained"), str(folder / "whole"), tmp_path / "x"
-        )
-    restore_vocabulary(
-        str(tmp_path / "trained"), str(folder / "cut"), tmp_path / "half"
-    )
-    restore_vocabulary(str(tmp_path / "half"), str(folder / "whole"), tmp_path / "full")
-    assert not list(tmp_path.glob("*.partial"))
-    full, model = load(tmp_path / "full")[0], load(tmp_path / "trained")[0]
-    less = json.loads((tmp_path / "less/cut.json").read_text("utf-8"))["old_ids"]
-    assert torch.equal(
-        full.get_input_embeddings().weight[np.array(old)[less]],
-        model.get_input_embeddings().weight,
-    )
-
-
 def test_another_model_with_the_same_embedding_is_refused(cut, tmp_path):
     folder, _, _ = cut
     model, tokenizer = load(folder / "whole")
@@ -401,31 +378,6 @@ def test_an_adapter_is_merged(cut, tmp_path):
     full, merged = load(tmp_path / "full")[0], adapted.merge_and_unload()
     ids = list(range(record["tokens"]))
     assert torch.equal(logits(full, old)[:, old], logits(merged, ids))
-
-
-def test_bpe_with_the_merges_of_its_tokens_cuts_as_before():
-    """Random merges over three letters, many of which compete for the same characters."""
-    draw = random.Random(0)
-    for _ in range(300):
-        tokens, merges = list("abc"), []
-        for _ in range(draw.randint(1, 12)):
-            pair = (draw.choice(tokens), draw.choice(tokens))
-            if pair not in merges and len("".join(pair)) < 7:
-                merges.append(pair)
-                tokens += [token for token in ["".join(pair)] if token not in tokens]
-        made = Tokenizer(
-            models.BPE({token: k for k, token in enumerate(tokens)}, merges)
-        )
-        texts = ["".join(draw.choices("abc", k=draw.randint(1, 12))) for _ in range(4)]
-        needed = {token for text in texts for token in made.encode(text).tokens}
-        whole = json.loads(made.to_str())
-        left, old = _cut(whole, {made.token_to_id(token) for token in needed})
-        small = Tokenizer.from_str(json.dumps(left))
-        for text in texts:
-            assert small.encode(text).tokens == made.encode(text).tokens
-            assert [old[number] for number in small.encode(text).ids] == made.encode(
-                text
-            ).ids
 
 
 WORDS = {"<bos>": 0, "<eos>": 1, "<pad>": 2, "犬": 3}

@@ -1,7 +1,6 @@
 """DAT's rewards of their own: usable and distance apart, what TRL makes of both, and the pairing alone."""
 
 import math
-from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,9 +13,7 @@ from sentences import refused
 from sozo.rewards import (
     make_dat_distance,
     make_dat_pairing,
-    make_dat_reward,
     make_dat_usable,
-    make_placebo,
 )
 from sozo.rewards.dat import DatRarity, combined, shared_scorer
 from sozo.tasks.dat.scorer import DatScorer
@@ -69,16 +66,6 @@ def test_an_unusable_list_has_no_distance_and_one_seen_before_is_paid_0(
     ]
     assert [part.worth for part in distance.last[3].parts] == [0.0] * 10
     assert len(scorers) == 1
-
-
-def test_metrics_are_logged_once(halves):
-    usable, distance = halves
-    metrics = {}
-    usable(completions=[FAR, FAR, "x"], log_metric=metrics.__setitem__)
-    assert set(metrics) == {"dat_usable/seconds"}
-    distance(completions=[FAR, FAR, "x"], log_metric=metrics.__setitem__)
-    assert metrics["dat/usable"] == pytest.approx(2 / 3)
-    assert metrics["dat/duplicate_share"] == pytest.approx(1 / 3)
 
 
 def advantages(halves, folder, texts, **settings):
@@ -156,24 +143,6 @@ def test_pairing_of_usable_lists(scorers, tmp_path):
         make_dat_pairing(reference=str(other), reasoning=False).describe()["reference"]
         != known
     )
-
-
-def test_a_placebo_deals_the_payments_of_new_usable_lists_anew(scorers):
-    texts = [FAR, "x", NEAR, NEARER, FAR]
-    real = make_dat_reward()(completions=texts)
-    assert len({*real[:1], *real[2:4]}) == 3
-    dealt = Counter()
-    for seed in range(60):
-        paid = make_placebo(make_dat_reward(), seed=seed)(completions=texts)
-        assert paid[1] == paid[4] == 0.0  # no list, and a list seen before
-        assert sorted([paid[0], *paid[2:4]]) == sorted([real[0], *real[2:4]])
-        dealt[tuple(paid)] += 1
-    assert len(dealt) == 6  # every order
-    assert max(dealt.values()) < 30
-    # The same lists seen in another step's company are dealt by other numbers.
-    steps = [[*texts[:4], str(k)] for k in range(20)]
-    paid = [make_placebo(make_dat_reward())(completions=step) for step in steps]
-    assert len({tuple(one[:4]) for one in paid}) > 3
 
 
 def test_what_is_wrong_is_said_at_once(scorers, tmp_path):

@@ -3,8 +3,6 @@
 import asyncio
 import json
 import math
-import pickle
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -45,21 +43,6 @@ def test_times_and_divide_by_hand():
     texts = ["犬", "犬", "猫", "鳥"]
     assert pay(texts, [3, 6, 9, 12]) == [2, 4, 9, 12]  # of three others 2, 2, 3, 3
     assert pay(texts, [3, 6, 9, 12], how="divide") == [1.5, 3, 9, 12]
-
-
-def test_of_one_and_of_equal_answers():
-    assert [pay(["犬"], [5.0], how=how) for how in HOW] == [[5.0], [5.0]]
-    assert pay(["犬"] * 4, [8.0] * 4) == [0.0] * 4
-    assert pay(["犬"] * 4, [8.0] * 4, how="divide") == [2.0] * 4
-    assert pay([], []) == []
-
-
-@pytest.mark.parametrize("how", HOW)
-def test_what_is_worth_nothing_is_never_paid_for_being_odd(how):
-    texts = ["犬", "犬", "@#", "", "!!"]
-    assert pay(texts, [1, 1, 0, 0, -2], how=how)[2:] == [0, 0, -2]
-    # Nor is a penalty smaller because it is common, or larger because it is rare.
-    assert pay(["犬"] * 3 + ["猫"], [-1, -1, -1, -1], how=how) == [-1] * 4
 
 
 @pytest.mark.parametrize("how", HOW)
@@ -126,7 +109,11 @@ def wrong(cosines, threshold):
 
 @pytest.mark.parametrize(
     ("encoder", "languages", "missed", "joined"),
-    [("e5", "en ja", 1, 3), ("minilm", "en", 3, 3), ("ja-ginza", "ja", 3, 4)],
+    [
+        pytest.param("e5", "en ja", 1, 3, marks=pytest.mark.slow),
+        pytest.param("minilm", "en", 3, 3, marks=pytest.mark.slow),
+        ("ja-ginza", "ja", 3, 4),
+    ],
 )
 def test_an_encoder_s_threshold_is_chosen_on_half_of_the_pairs(
     encoder, languages, missed, joined
@@ -183,11 +170,6 @@ def test_a_group_that_is_cut_is_an_error_that_says_how_to_set_the_batch(sizes, s
         pay(["犬"] * len(prompts), prompts=prompts)
 
 
-def test_a_prompt_may_be_asked_in_several_rows():
-    prompts = ["a"] * 4 + ["b"] * 2
-    assert pay(["犬", "猫", "犬", "鳥", "犬", "猫"], prompts=prompts)[:1] == [2 / 3]
-
-
 def slow(texts, quality, how, alike):
     """What a group is paid by one's fingers: clusters grow until no answer joins."""
     known = [k for k, worth in enumerate(quality) if worth is not None]
@@ -226,7 +208,7 @@ ANSWERS = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     ANSWERS,
     ANSWERS,
@@ -255,8 +237,6 @@ def test_any_order_split_and_batch_of_whole_groups(one, other, how, alike, draw,
 
     together = payments(rows)
     assert together == expected
-    apart = [payments([row for row in rows if row[0] == name]) for name in "ab"]
-    assert apart[0] | apart[1] == together
     # As two processes do: each looks at its own, and all are paid among all.
     reward = make_diverse_reward(
         lambda prompts, completions, **_: [quality_of.pop(0) for _ in completions],
@@ -306,16 +286,6 @@ def test_a_reward_of_sozos_is_asked_by_its_hooks_and_keeps_all_it_says():
     assert (told["quality"], told["diversity"]["how"]) == ("dat_reward", "times")
 
 
-def test_a_completion_without_a_key_enters_no_history():
-    reward = make_diverse_reward(dat_reward())
-    answers = [Answer("", "", list_text(AXES[:10]))]
-    key = b"k" * 16
-    for kept, duplicate in ((None, False), (None, False), (key, False), (key, True)):
-        (scored,) = reward.alone([Item("", "?")], answers)
-        (paid,) = reward.among([replace(scored, key=kept)])
-        assert paid.duplicate == duplicate
-
-
 @pytest.mark.parametrize(
     ("said", "options"),
     {
@@ -323,7 +293,6 @@ def test_a_completion_without_a_key_enters_no_history():
         "diverse: how is unknown": {"how": "plus"},
         "diverse: a threshold of texts": {"threshold": 0.5},
         "diverse: a threshold above 1": {"alike": "ngram", "threshold": 1.5},
-        "diverse: a threshold that is true": {"alike": "ngram", "threshold": True},
         "diverse: arguments are missing": {"quality": "sozo.rewards.make_dat_reward"},
         "diverse: there is no such quality": {"quality": "fakes.nothing"},
         "diverse: an encoder without a threshold": {
@@ -363,15 +332,6 @@ def test_an_async_quality_is_awaited_also_within_an_event_loop():
     assert sorted(asyncio.run(within())) == [1, 3]
 
 
-def test_by_dotted_path_and_of_what_makes_one():
-    path = make_diverse_reward("own_qualities.length")
-    assert path(completions=["犬", "犬と猫"]) == [1, 3]
-    assert pickle.loads(pickle.dumps(path))(completions=["犬"]) == [1]
-    arguments = {"task": "sat", "measure": "sat/compliant"}
-    made = make_diverse_reward("sozo.rewards.make_task_reward", quality_args=arguments)
-    assert made.quality.__name__ == "sat_reward"
-
-
 def entry_of(folder, path="sozo.rewards.make_diverse_reward", **arguments):
     (folder / "prompts.jsonl").write_text('{"prompt": "?"}\n')
     return Entry(
@@ -409,13 +369,6 @@ def test_in_a_recipe(tmp_path):
         reward(quality="json.dumps")
 
 
-def test_e5_keeps_no_vectors_of_a_long_training():
-    reward = make_diverse_reward(own_qualities.length, alike="embedding")
-    for _ in range(2):
-        assert reward(completions=["犬が走る。", "犬が走る!"]) == [0, 0]
-        assert len(reward.encoder._kept.matrix) == 0
-
-
 def test_by_e5_a_text_is_the_same_in_any_batch():
     reward = make_diverse_reward(own_qualities.length, alike="embedding")
     texts = ["犬が走る。", "A brick can hold a door open.", "海" * 40, "x"]
@@ -423,27 +376,6 @@ def test_by_e5_a_text_is_the_same_in_any_batch():
     for text, mark in zip(texts, together, strict=True):
         assert (reward._marks([text])[0] == mark).all()
     assert (np.stack(reward._marks(texts[::-1])) == np.stack(together[::-1])).all()
-
-
-def test_a_placebo_deals_what_any_reward_pays_among_usable_answers():
-    def quality(completions, **columns):
-        return [None if "?" in t else float("!" in t) * len(t) for t in completions]
-
-    diverse = make_diverse_reward(quality)
-    texts = ["a!", "a!", "bb!", "ccc!", "dddd!", "bad", "?"]
-    prompts = ["one"] * 7
-    paid = diverse(prompts=prompts, completions=texts)
-    dealt = set()
-    for seed in range(20):
-        placebo = make_placebo(diverse, seed=seed)
-        got = placebo(prompts=prompts, completions=texts)
-        assert got[5:] == paid[5:] == [0.0, None]
-        assert sorted(got[:5]) == sorted(paid[:5])
-        dealt.add(tuple(got[:5]))
-    assert len(dealt) > 10
-    told = placebo.describe()
-    assert told["quality"] == "quality"
-    assert told["placebo"] == {"of": "diverse_reward", "seed": 19}
 
 
 def test_a_placebo_deals_within_the_answers_to_one_prompt():
@@ -467,6 +399,7 @@ def test_a_placebo_deals_within_the_answers_to_one_prompt():
         dealt.add(tuple(paid))
     assert len(dealt) == 6
     assert logged["placebo/alone"] == 1 / 8
+    assert placebo.describe()["placebo"] == {"of": "length", "seed": 39}
 
 
 def test_a_function_of_ones_own_gets_what_the_trainer_hands_over_two_rewards_further_in():

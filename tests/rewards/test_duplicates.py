@@ -4,7 +4,7 @@ import itertools
 import json
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes import AXES, FakeNouns, axis_encoder, list_text
@@ -21,14 +21,6 @@ def keys_of(*texts):
 
 def key_of_words(words):
     return answer_keys(np.array([[word_hash(word) for word in words]]))[0]
-
-
-def test_the_order_of_words_matters():
-    swapped = [TEN[1], TEN[0], *TEN[2:]]
-    one, two = keys_of(list_text(TEN), list_text(swapped))
-    assert one != two
-    permutations = [key_of_words(p) for p in itertools.permutations(TEN[:5])]
-    assert len(set(permutations)) == 120
 
 
 def test_the_same_words_are_the_same_answer_whatever_the_spaces():
@@ -55,6 +47,7 @@ streams = st.lists(
 )
 
 
+@settings(max_examples=30, deadline=None)
 @given(streams, st.lists(st.integers(0, 40)))
 def test_verdicts_equal_the_naive_way_however_the_stream_is_cut(keys, cuts):
     seen, verdicts = SeenAnswers(), []
@@ -65,6 +58,7 @@ def test_verdicts_equal_the_naive_way_however_the_stream_is_cut(keys, cuts):
     assert len(seen) == len(set(keys) - {None})
 
 
+@settings(max_examples=30, deadline=None)
 @given(streams, st.integers(0, 40))
 def test_a_resumed_history_goes_on_as_an_unbroken_one(keys, cut):
     seen, resumed = SeenAnswers(), SeenAnswers()

@@ -215,9 +215,9 @@ def test_the_budget_is_for_the_whole_run(tmp_path):
 
 
 def test_failures_that_are_the_rule_end_the_run(tmp_path):
-    def reward(name, **how):
+    def reward(name):
         judge = FakeJudge(lambda prompt: "?" if "だめ" in prompt else GOOD)
-        return make_judge_reward(judge=judge, ledger=tmp_path / name, **how)
+        return make_judge_reward(judge=judge, ledger=tmp_path / name)
 
     def answers(failed, judged, start=0):
         return [f"だめ{start + k}" for k in range(failed)] + [
@@ -231,12 +231,6 @@ def test_failures_that_are_the_rule_end_the_run(tmp_path):
         first(prompts=["問い"] * 10, completions=answers(2, 8, 20))
     # Half is not yet more than half.
     assert reward("b")(prompts=["問い"] * 20, completions=answers(10, 10)) == [3.5] * 20
-    assert (
-        reward("c", stop_failed_share=0.9)(
-            prompts=["問い"] * 20, completions=answers(18, 2)
-        )
-        == [3.5] * 20
-    )
 
 
 def test_the_benchmarks_questions_are_refused_and_the_trial_questions_are_not(

@@ -1,9 +1,7 @@
 """The reward function: what it pays, what it logs, and what it survives."""
 
 import pickle
-from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from fakes import AXES, FakeNouns, axis_encoder, list_text
@@ -43,17 +41,6 @@ def test_pays_ten_times_the_score_and_nothing_for_unusable_and_seen_answers():
     assert reward(completions=texts) == [10.0, 0.0, 10.0, 0.0, 10.0, 0.0]
     paid = reward(completions=[list_text(SHIFTED), list_text(AXES[2:])])
     assert (paid, {type(value) for value in paid}) == ([0.0, 10.0], {float})
-
-
-def test_scale_no_duplicate_penalty_and_what_was_scored():
-    reward = DatReward(build, scale=1.0, penalise_duplicates=False)
-    assert reward(completions=[list_text(TEN), "x", list_text(TEN)]) == [1.0, 0.0, 1.0]
-    last = [
-        (c.text, c.facts["words"], c.score, c.reason, c.duplicate, c.reward)
-        for c in reward.last
-    ]
-    usable = (list_text(TEN), TEN, 1.0, None, False, 1.0)
-    assert last == [usable, ("x", None, None, "format", False, 0.0), usable]
 
 
 def test_logged_columns():
@@ -108,57 +95,6 @@ def test_pickles_with_its_history_but_without_its_scorer():
     )
 
 
-@pytest.fixture
-def served(monkeypatch):
-    """An endpoint that embeds: it is known by the vectors of three words."""
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    monkeypatch.setattr(
-        "sozo.scoring.embeddings.encoders.OpenAIEncoder.encode",
-        lambda self, words: np.eye(len(words)),
-    )
-
-
-def test_settings_reach_the_scorer(served):
-    description = make_dat_reward(
-        noun_checker="jumandic",
-        embedding_model="openai:some-model",
-        scale=3.0,
-        penalise_duplicates=False,
-        reasoning=False,
-        repeated_words="keep",
-        accept_affixes=True,
-        reject_proper_nouns=True,
-    ).describe()
-    probe = {
-        "水": "1.0000 0.0000 0.0000",
-        "理論": "0.0000 1.0000 0.0000",
-        "走り": "0.0000 0.0000 1.0000",
-    }
-    rejected = dict.fromkeys(("reject_glued", "reject_numerals", "reject_rare"), False)
-    assert description == {
-        "scale": 3.0,
-        "penalise_duplicates": False,
-        "seen_as": "list",
-        "noun_checker": "jumandic",
-        "noun_rules": {
-            "accept_affixes": True,
-            "accept_unknown_katakana": False,
-            "reject_proper_nouns": True,
-        },
-        "embedding_model": "openai:some-model",
-        "embedding_revision": "api",
-        "embedding_dimensions": 3,
-        "embedding_probe": probe,
-        "dat_rules": {
-            "reasoning": False,
-            "language": "ja",
-            "repeated_words": "keep",
-            "olson": False,
-            **rejected,
-        },
-    }
-
-
 def test_the_ready_made_reward_has_the_default_settings():
     description = dat_reward.describe()
     assert description == DatReward().describe()
@@ -196,30 +132,14 @@ def test_a_tasks_measure_is_a_reward(tmp_path):
         make_task_reward("dat", noun_check="jumandic")
 
 
-def test_a_dataset_without_a_tasks_column_is_one_line(monkeypatch):
+def test_an_offset_is_paid_to_usable_answers_and_a_missing_column_told(monkeypatch):
     monkeypatch.setenv("SOZO_TASKS", "examples.task.Acrostic")
-    reward, text = make_task_reward("acrostic"), "さむい朝だった\n空を見あげた"
-    assert reward(prompts=["?"], completions=[text], word=["さく"]) == [0.5]
+    reward = make_task_reward("acrostic", offset=2.0)
+    text, unusable = "さむい朝だった\n空を見あげた", "さ\nく"
+    paid = reward(prompts=["?"] * 2, completions=[text, unusable], word=["さく"] * 2)
+    assert paid == [2.5, 0.0]
     with refused("task reward: no such column"):
         reward(prompts=["?"], completions=[text], letters=["さく"])
-
-
-def test_an_offset_lifts_a_usable_answer_above_an_unusable_one():
-    reward = make_task_reward(
-        "dat",
-        scale=0.0,
-        offset=2.0,
-        noun_checker="jumandic",
-        embedding_model="ja-ginza",
-    )
-    usable = list_text(
-        ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
-    )
-    assert reward(prompts=["?", "?"], completions=[usable, "x"], item=["", ""]) == [
-        2.0,
-        0.0,
-    ]
-    assert reward.describe()["offset"] == 2.0
 
 
 def test_a_tasks_reward_is_its_own_or_sozos_or_its_first_measure():
@@ -257,59 +177,19 @@ def test_a_tasks_reward_is_its_own_or_sozos_or_its_first_measure():
 
 
 class Length(Reward):
-    """What a completion's length is worth; among others it is paid what the longest of its group is."""
+    """What a completion's length is worth."""
 
     def alone(self, items, answers):
         return [
-            self.scored(
-                item,
-                answer.text,
-                len(answer.text) or None,
-                None if answer.text else "empty",
-                **item.columns,
-            )
+            self.scored(item, answer.text, len(answer.text) or None, None)
             for item, answer in zip(items, answers, strict=True)
         ]
-
-    def among(self, completions):
-        completions = super().among(completions)
-        best = {
-            c.group: max(o.reward for o in completions if o.group == c.group)
-            for c in completions
-        }
-        return [replace(c, reward=best[c.group]) for c in completions]
-
-
-def test_the_two_hooks_of_a_reward():
-    reward = Length("length_reward", "length", scale=0.5)
-    ask = [[{"role": "user", "content": "長く"}]] * 2 + [
-        [{"role": "user", "content": "短く"}]
-    ]
-    answers = [
-        [{"role": "assistant", "content": text}] for text in ("犬", "犬と猫", "")
-    ]
-    assert reward(
-        prompts=ask,
-        completions=answers,
-        place=["a", "b", "c"],
-        completion_ids=[[1], [2], [3]],
-    ) == [1.5, 1.5, 0.0]
-    assert [c.facts for c in reward.last] == [
-        {"place": "a"},
-        {"place": "b"},
-        {"place": "c"},
-    ]
-    assert [c.reason for c in reward.last] == [None, None, "empty"]
 
 
 def test_duplicates_answer_the_same_prompt_with_the_same_text():
     reward = Length("length_reward", "length", penalise_duplicates=True)
-    reward.among = lambda completions: Reward.among(reward, completions)
-    assert reward(prompts=["a", "b", "a"], completions=["x", "x", "x"]) == [
-        1.0,
-        1.0,
-        0.0,
-    ]
+    paid = reward(prompts=["a", "b", "a"], completions=["x", "x", "x"])
+    assert paid == [1.0, 1.0, 0.0]
     assert reward(prompts=["b", "b"], completions=["x", ""]) == [0.0, 0.0]
     assert len(reward.seen) == 2
 

@@ -150,15 +150,6 @@ def test_what_is_paid_and_logged_by_hand():
         reward(completions=["違う"], story=[None])
 
 
-def test_vectors_of_a_long_run_are_not_kept_for_ever(monkeypatch):
-    monkeypatch.setattr("sozo.rewards.sat._MOST_VECTORS", 1)
-    reward = numbered(False)
-    reward(completions=["違う"], story=["鶴の話。"])
-    first = reward.tools[0].vectors
-    assert reward(completions=["逆"], story=["鶴の話。"]) == [20.0]
-    assert reward.tools[0].vectors is not first
-
-
 def test_a_reward_is_configured_and_described(tmp_path):
     reward = make_sat_reward(min_length=30, max_length=99, scale=2.0)
     described = reward.describe()

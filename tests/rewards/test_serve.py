@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from http_server import JSON, MOST_BYTES, Running, free_port, score
-from integration_texts import OTHER, REWRITE, SETTINGS, STORY, TEN
+from integration_texts import REWRITE, SETTINGS, STORY, TEN
 from sentences import says
 from sozo.data.errors import UserError
 from sozo.rewards.integrations.core import Integration
@@ -20,17 +20,6 @@ from sozo.rewards.integrations.core import Integration
 def client():
     with Running(Integration("dat", **SETTINGS)) as client:
         yield client
-
-
-def test_all_clients_share_one_history_that_validation_does_not_fill(client):
-    assert client.post("/reset", json={}).json() == {"seen": 0}
-    assert score(client, completions=[OTHER], validate=True)["reasons"] == [None]
-    assert client.get("/health").json()["seen"] == 0
-    assert score(client, completions=[TEN, OTHER])["reasons"] == [None, None]
-    with httpx2.Client(base_url=client.base_url) as other:
-        assert score(other, completions=[TEN])["reasons"] == ["duplicate"]
-        assert score(other, completions=[TEN], split=["test"])["reasons"] == [None]
-    assert score(client, completions=[])["rewards"] == []
 
 
 def test_columns_reach_the_task_also_as_labels_of_openrlhf():
@@ -55,10 +44,6 @@ def test_columns_reach_the_task_also_as_labels_of_openrlhf():
     {
         "serve: completions are missing": {"prompts": ["?"]},
         "serve: completions are one text": {"completions": TEN},
-        "integration: fewer texts than prompts": {
-            "completions": [TEN],
-            "prompts": ["?", "?"],
-        },
         "serve: a column is too long": {"completions": [TEN], "story": ["a", "b"]},
         "serve: a column is no list": {"completions": [TEN], "valdate": True},
         "serve: no prompt before the answer": {"query": [TEN], "prompts": ["?"]},

@@ -40,35 +40,25 @@ CALL = {"role": "assistant", "content": "", "tool_calls": [{"id": "1"}]}
 PAID = {
     "a text": L,
     "a message": said(L),
-    "a message with a name": [said(L)[0] | {"name": "a", "tool_calls": [{"id": 5}]}],
     "a message without a role": [{"content": L}],
-    "behind a question without words": said(L, "assistant", *said(None, "user")),
     "an image and a text": said([{"type": "image"}, {"type": "text", "text": L}]),
     "the last of several": said(L, "assistant", CALL, {"role": "tool", "content": "x"}),
     "parts": said([{"type": "text", "text": L[:9]}, {"type": "text", "text": L[9:]}]),
     "reasoning": f"<think>犬か</think>{L}",
-    "Gemma 4's thought": f"<|channel>thought\n案<channel|>{L}",
     "Gemma 4's thought, closed only": f"thought\n案<channel|>{L}",
-    "Gemma 4's empty thought": f"<|channel>thought\n<channel|>{L}<turn|>\n",
-    "Apertus' thought": f"<|inner_prefix|>案<|inner_suffix|>{L}<|assistant_end|>",
     "an end": f"{L}<|im_end|>\n",
     "a byte order mark behind it": f" \ufeff {L}\ufeff\n",
-    "a zero-width space": f"\u200b{L}\u2060",
-    "Command's answer": f"<|START_THINKING|>a<|END_THINKING|><|START_ANSWER|>{L}<|END_ANSWER|>",
     "gpt-oss": f"<|channel|>analysis<|message|>a<|end|><|start|>assistant<|channel|>final<|message|>{L}<|return|>",
 }
 FINAL = "<|channel|>final<|message|>"
 UNPAID = {
     "a tool's words": said(L, "tool", CALL),
     "the user's words": said(L, "user"),
-    "the system's words": said(L, "system"),
     "null": said(None),
-    "no content": [{"role": "assistant"}],
     "no message": [],
     "a tool's call": [CALL],
     "an image": said([{"type": "image"}]),
     "a template's turn": f"[INST] anything [/INST]{L}",
-    "a Japanese template's turn": f"### 応答:{L}",
     "ChatML": f"<|im_start|>user\nx<|im_end|>\n<|im_start|>assistant\n{L}",
     "a head alone": f"<|im_start|>assistant\n{L}",
     "a beginning": f"<s>{L}",
@@ -76,12 +66,8 @@ UNPAID = {
     "thought without an end": f"<|channel>thought\n案{L}",
     "Gemma's end within": f"{L}<turn|>\n<|turn>user\nx",
     "reasoning closed by another's mark": f"<think>a[/THINK]{L}",
-    "reasoning that names another's end": f"[THINK]a</think>{L}",
     "a part of thought": said([{"type": "text", "text": L, "thought": True}]),
     "gpt-oss: a tool": f"<|start|>functions.x to=assistant{FINAL}{L}",
-    "gpt-oss: the user": f"<|start|>user{FINAL}{L}",
-    "gpt-oss: to a tool": f"<|channel|>final to=functions.x<|message|>{L}",
-    "gpt-oss: a call": f"{FINAL}{L}<|call|>",
     "gpt-oss: a tool has the last word": f"{FINAL}{L}<|end|><|start|>functions.f to=assistant{FINAL}{L}",
     "gpt-oss: reasoning that writes a head": f"<|channel|>analysis<|message|>I will write {FINAL}{L}<|end|>",
 }
@@ -114,7 +100,6 @@ def reward(integration):
 # What `answer_in` takes for the prompt of an unknown one.
 TEMPLATES = (
     "a template's turn",
-    "a Japanese template's turn",
     "ChatML",
     "a head alone",
     "a beginning",
@@ -144,7 +129,7 @@ def test_what_is_no_completion_is_refused(kind):
 
 
 @pytest.mark.parametrize(
-    "make", [tuple, np.array, pd.Series, lambda texts: pd.Series(texts, index=[7, 9])]
+    "make", [np.array, lambda texts: pd.Series(texts, index=[7, 9])]
 )
 def test_any_list_of_texts(make, reward, integration):
     prompts = ["a", "b"]
@@ -217,14 +202,11 @@ def test_a_byte_order_mark_before_a_verdict():
     [
         ("<|reflect|>案", "<|reflect|>"),
         ("<reflect>案", "<reflect>"),
-        ("[REFLECT]案", "[REFLECT]"),
-        ("◁x▷案", "◁x▷"),
         ("<think>案</think> <plan>x", "<plan>"),
         ("[INST] x", "[INST]"),
         ("1. <犬>", None),
         ("<think>案</think>犬", None),
         ("犬<|im_end|>", None),
-        ("<think>案", None),
         ("", None),
     ],
 )
@@ -249,12 +231,7 @@ def test_unknown_marks_are_counted_and_told(integration, caplog):
 
 MARKS = [
     ("<think>", "</think>"),
-    ("[THINK]", "[/THINK]"),
     ("<|channel>", "<channel|>"),
-    ("<unused94>", "<unused95>"),
-    ("<|START_THINKING|>", "<|END_THINKING|>"),
-    ("<|inner_prefix|>", "<|inner_suffix|>"),
-    ("<|begin_of_thought|>", "<|end_of_thought|>"),
 ]
 
 

@@ -161,7 +161,7 @@ def draw_answers(
         template = described.pop(TEMPLATE, None)
         decoder = {"temperature": generator.temperature, **described}
         if best_of:
-            decoder["best_by"] = task.measures[0].name
+            decoder["best_by"] = task.known_by().name
         known = {
             **scorer_facts(task),
             "seed": sampling.seed,

@@ -218,7 +218,7 @@ def test_the_reader_holds_twenty_lists_drawn_by_seed_and_says_of_how_many(tmp_pa
         float(rows[k]["score"]) if k % 10 else None for k in places
     ]
     assert len(all_of_few) == 18
-    assert "20 of 2,500 each" in page
+    assert "20 answers of each model" in page
 
 
 def test_where_no_run_is_finished_there_is_nothing_to_write(runs, tmp_path):

@@ -174,9 +174,7 @@ model: tiny
 output_dir: runs/x
 num_answers: 16
 seeds: [0]
-sampling: {{launcher: {0}/accelerate/single.yaml, max_new_tokens: 24}}
 training: {{launcher: {0}/accelerate/single.yaml, grpo: {0}/tiny/grpo.yaml}}
-tokens: {{prompt: 1, answer: 24}}
 arms:
   base: {{}}
   GRPO: {{train: grpo}}
@@ -195,24 +193,6 @@ def test_a_study_of_grpo_alone_needs_nothing_of_sft(tmp_path):
     names = [step.name for step in study_steps(study)]
     assert names == ["base", "grpo", "grpo-sample", "table"]
     assert study.shape == TINY
-    for arm, key in (
-        ("SFT: {train: sft, answers: base}", "num_training_answers"),
-        ("DPO: {train: dpo, answers: base, num_training_answers: 8}", "num_pairs"),
-        ("SFT: {train: sft, answers: base, num_training_answers: 8}", "top_k"),
-    ):
-        file.write_text(
-            text.replace(
-                "grpo: ",
-                f"sft: {ROOT}/recipes/tiny/sft.yaml, dpo: {ROOT}/recipes/tiny/dpo.yaml, grpo: ",
-            )
-            + f"  {arm}\n"
-        )
-        with refused(f"study: {key} is missing"):
-            load_study(file)
-        file.write_text(
-            file.read_text() + "num_training_answers: 8\ntop_k: 4\nnum_pairs: 4\n"
-        )
-        assert load_study(file).rows[-1].name == arm[:3]
 
 
 def test_a_dry_run_writes_nothing_and_reads_no_model(tmp_path, monkeypatch):

@@ -248,7 +248,7 @@ def test_a_run_says_what_it_trains_on(unbroken):
         for item in record.run.config.update
         if item.key == "sozo"
     ]
-    assert config["selection"]["rejected"]["unusable"] == 16
+    assert config["what"]["selection"]["rejected"]["unusable"] == 16
 
 
 @pytest.mark.parametrize(

@@ -50,3 +50,5 @@ def recipes(
             typer.echo(str(target))
         elif target.read_bytes() != path.read_bytes():
             typer.echo(f"{target}: holds something else, and is left as it is")
+        elif path == files[name]:
+            typer.echo(f"{target}: is there already")

@@ -1,7 +1,6 @@
 """The student's command, shortened: the same seed gives the same table, and the page stands alone."""
 
 import html
-import json
 import os
 import re
 import shlex
@@ -19,17 +18,6 @@ from http_server import wait_until
 from sozo.data.record import read_json, write_json
 from sozo.eval.cli import make_app
 from sozo.studies import quickstart
-
-HISTORY = [
-    {
-        "step": k,
-        "reward": 8.0 + k,
-        "dat/score": 0.8,
-        "loss": 0.1,
-        "rewards/x/mean": 1.0,
-    }
-    for k in (1, 2)
-]
 
 
 @pytest.fixture
@@ -66,16 +54,11 @@ def left(tmp_path):
     return folders
 
 
-def test_the_page_says_what_was_aimed_at_and_how_training_went(
-    left, tmp_path, capsys, monkeypatch
-):
+def test_the_page_says_what_was_aimed_at(left, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(
         quickstart, "find_spec", lambda _: None
     )  # two lists have no pairing
     monkeypatch.setenv("COLUMNS", "200")
-    (tmp_path / "grpo" / "trainer_state.json").write_text(
-        json.dumps({"log_history": HISTORY}), "utf-8"
-    )
     quickstart.show(tmp_path, left, 0.0)
     printed = capsys.readouterr().out
     (all_lists,) = re.findall(r"All lists: sozo (.*) --output lists\.csv", printed)
@@ -91,16 +74,12 @@ def test_the_page_says_what_was_aimed_at_and_how_training_went(
     )  # ten words in two lists
     assert re.search(r"before +0\.6000 +50\.0% +20\b", printed)
     assert re.search(
-        r"after GRPO: .*\n(  .*\n)*  not known: what it was trained on\n", facts
+        r"after GRPO: .*\n( .*\n)* not known: what it was trained on\n", facts
     )
     page = html.unescape((tmp_path / "report.html").read_text("utf-8"))
     for english, japanese in quickstart.NOTES:
         assert f'<span lang="en">{english}</span>' in page
         assert f'<span lang="ja">{japanese}</span>' in page
-    curves = page.split("Learning curves</span>", 2)[2]
-    assert (
-        curves.count("<figure") == 2
-    )  # what is paid and the score; a loss only where nothing is paid
 
 
 def test_both_trainings_end_with_the_quickstart(tmp_path):

@@ -174,6 +174,7 @@ model: tiny
 output_dir: runs/x
 num_answers: 16
 seeds: [0]
+sampling: {{launcher: {0}/accelerate/single.yaml, max_new_tokens: 24}}
 training: {{launcher: {0}/accelerate/single.yaml, grpo: {0}/tiny/grpo.yaml}}
 arms:
   base: {{}}

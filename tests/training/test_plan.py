@@ -192,7 +192,7 @@ def test_a_study_of_grpo_alone_needs_nothing_of_sft(tmp_path):
     file.write_text(text)
     study = load_study(file)
     names = [step.name for step in study_steps(study)]
-    assert names == ["base", "grpo", "grpo-sample", "table"]
+    assert names == ["base", "grpo", "grpo-sample"]
     assert study.shape == TINY
 
 

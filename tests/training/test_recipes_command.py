@@ -94,7 +94,9 @@ def test_what_holds_something_else_is_left_alone(tmp_path, capsys):
     capsys.readouterr()
     recipes(["copy", "tiny/reproduce"])
     left = "recipes/tiny/dpo.yaml: holds something else, and is left as it is"
-    assert capsys.readouterr().out.splitlines() == [left, "recipes/tiny/sft.yaml"]
+    there = "recipes/tiny/reproduce.yaml: is there already"
+    new = "recipes/tiny/sft.yaml"
+    assert capsys.readouterr().out.splitlines() == [left, there, new]
     assert changed.read_text() == "mine\n"
 
 

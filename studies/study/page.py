@@ -280,7 +280,7 @@ def four_lines(result: StudyResult) -> list[str]:
     record = Path(StudyList(study).rows[row].model or "", "run_config.json")
     if record.is_file():
         beside = read_json(record)["free"]["script"].get("beside") or {}
-        lost += "".join(f"; {n} of {path} stood beside" for path, n in beside.items())
+        lost += "".join(f"; at most {n} of {path} beside" for path, n in beside.items())
     return [
         f"Did it work? {claim.formula}: {worked}",
         f"Only hotter? {hotter}",

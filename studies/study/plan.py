@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -12,6 +13,8 @@ from sozo.data.settings import read_yaml
 from sozo.models.needs import not_here, values_of
 from sozo.studies.study.config import Study
 from sozo.studies.study.steps import Step
+from sozo.training.arguments import read_beside
+from sozo.training.hub import HUB
 
 # Of trainings, and of the page.
 _PACKAGES = [
@@ -74,3 +77,10 @@ def missing(study: Study, steps: Sequence[Step]) -> Iterator[str]:
         packages.add("vllm")
     models = {study.model_at(seed) for seed in study.seeds}
     yield from not_here(settings, models, packages)
+    drawn = {study.step_folder(step.name) for step in steps}
+    asked = {
+        name for step in steps for name in read_beside(step.settings.get("beside"))
+    }
+    for source in sorted(asked - drawn):
+        if not Path(source).exists() and not source.startswith(HUB):
+            yield f"{source}: is not there, which is to stand beside an arm's answers; draw or write it first"

@@ -112,7 +112,6 @@ if __name__ == "__main__":
         Integration("letters", penalise_duplicates=True),
         "127.0.0.1",
         int(sys.argv[1]),
-        MOST_BYTES,
         (),
         Path(sys.argv[2]),
     )

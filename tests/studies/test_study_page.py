@@ -227,7 +227,7 @@ def test_four_lines_answer_by_the_first_claim(result, monkeypatch, tmp_path):
     assert worked.endswith(f"; {first.verdict}")
     said = f"Only hotter? not known (to compare, draw base at other temperatures too: its sampling in {result.study.file})"
     assert hotter == said
-    assert lost.endswith(" not known; 320 of chat.jsonl stood beside")
+    assert lost.endswith(" not known; at most 320 of chat.jsonl beside")
     assert following.startswith("What next? read the answers: sozo report ")
     assert page.four_lines(replace(result, study=None)) == []
     rows = [row("base temperature=0.5", 9, 0.8, 1.0), *result.table.rows[:3]]

@@ -197,7 +197,7 @@ def tables_result(
 
 def study_result(study: Study) -> StudyResult:
     """Read the rows of a finished study."""
-    kind = "Table 11" if study.arms is None else f"The study {study.name}"
+    kind = "Table 11" if study.arms is None else f"The study {study.file.stem}"
     folders = {name: row.answers for name, row in StudyList(study).rows.items()}
     settings = study.paper_model, study.second_encoder, study.nouns
     return tables_result(f"{kind}: {study.model}", folders, *settings, study)

@@ -345,6 +345,8 @@ def test_answers_that_were_chosen_say_so_when_they_are_scored_again(
     with server(lambda body: completion("xyz")) as (url, _):
         asked = GeneratorSettings("m", base_url=url, sampling=how)
         assert said in run_task(Asks(), asked, options, run).result.caveats
+        quiet = run_task(AsksQuietly(), asked, options, tmp_path / "quiet")
+    assert quiet.result.loaded["decoder"]["best_by"] == "asks/kept"
     table = run / "answers"
     for k, path in enumerate(
         [run, table, table / "part-00000.parquet", tmp_path / "0"]

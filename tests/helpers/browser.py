@@ -96,7 +96,9 @@ class Browser:
         }
         self.call("Emulation.setDeviceMetricsOverride", **size)
         self.call("Emulation.setScriptExecutionDisabled", value=not script)
-        self.call("Page.navigate", url="about:blank")
+        # From there to there Chromium may never answer.
+        if self.run("location.href") != "about:blank":
+            self.call("Page.navigate", url="about:blank")
         # Where a dialog came, Chromium forgets an address that follows at once.
         while self.run("location.href + document.readyState") != "about:blankcomplete":
             time.sleep(0.05)

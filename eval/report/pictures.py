@@ -21,7 +21,6 @@ class Figure:
     name: str  # label of its title
     svg: str
     about: str = ""  # what it is of
-    wide: bool = False  # whether it takes the page's whole width
     keys: Sequence[tuple[int, str]] = ()  # of what it shows colours and names
 
 
@@ -44,7 +43,7 @@ def _ridge(page: TaskOnPage, picture: Ridge, salt: str) -> Iterator[Figure]:
         )
     if any(map(len, values.values())):
         chart = ridge_chart(values, salt, english(picture.axis))
-        yield Figure(picture.name, translate_chart(chart), wide=True)
+        yield Figure(picture.name, translate_chart(chart))
 
 
 def _scatters(page: TaskOnPage, picture: Scatter, salt: str) -> Iterator[Figure]:

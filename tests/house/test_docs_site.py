@@ -88,4 +88,4 @@ def test_the_site_is_whole_and_loads_nothing_from_elsewhere(tmp_path):
         json.loads((site / "search.json").read_text("utf-8")), ensure_ascii=False
     )
     assert "make_dat_reward" in texts
-    assert "連想" in texts
+    assert "創造的" in texts

@@ -96,7 +96,7 @@ class _TableRun(TrainingRun):
         tokenizer: Any,
         training: Any,
     ) -> Any:
-        """The rows of answers by their columns, stored; says how many `max_length` cuts, with their end token.
+        """The rows of answers by their columns, stored; says how many `max_length` cuts, with their end token, or the tokenizer cannot write.
 
         UserError where it cuts all.
         """
@@ -114,6 +114,12 @@ class _TableRun(TrainingRun):
                 raise UserError(f"{of}; give a larger one")
             if cut and training.process_index == 0:
                 tqdm.write(of)
+            unknown = sum(tokenizer.unk_token_id in ids for ids in answers)
+            if unknown and training.process_index == 0:
+                of = f"{n_of(unknown, len(answers))} answers ({name})"
+                tqdm.write(
+                    f"{of} hold what the tokenizer writes as {tokenizer.unk_token}"
+                )
         conversational = bool(tokenizer.chat_template)
         rows = training_rows(
             self._columns, conversational=conversational, form=self.form

@@ -62,7 +62,8 @@ def scatter_chart(
             axes.annotate(
                 str(spot.place + 1),
                 spot.at,
-                (6, 4),
+                # The numbers of neighbours stand on other sides of their spots.
+                (6 if spot.place % 2 else -16, 4 if spot.place % 4 < 2 else -12),
                 textcoords="offset points",
                 color=series(spot.place),
                 fontweight="bold",

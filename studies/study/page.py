@@ -1,7 +1,7 @@
-"""The page of a study, or of any tables of answers, read from folders; the same as Markdown, CSV and JSON."""
+"""The page of a study, or of any tables of answers, read from folders; the same as Markdown and JSON."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,8 +12,8 @@ from sozo.data.published import METHODS
 from sozo.data.record import read_json, refuse_foreign, write_json, write_whole
 from sozo.data.study_folder import without_seed
 from sozo.eval.curve import CURVE
-from sozo.eval.evaluated import Evaluated, find_evaluated
-from sozo.eval.findings import findings
+from sozo.eval.evaluated import find_evaluated
+from sozo.eval.findings import Finding, findings
 from sozo.eval.report.answer import stated
 from sozo.eval.report.charts import Spot, scatter_chart, steps_chart
 from sozo.eval.report.labels import english
@@ -21,7 +21,7 @@ from sozo.eval.report.pictures import Figure
 from sozo.eval.report.render import render
 from sozo.eval.report.tables import paper_table, without_empty
 from sozo.scoring.languages import read_nouns
-from sozo.scoring.measure import FEWEST
+from sozo.scoring.measure import FEWEST, Estimate
 from sozo.scoring.numbers import P_VALUE
 from sozo.scoring.second_encoder import SecondEncoder
 from sozo.scoring.table import Cell, Content, Table, markdown, tabulate
@@ -38,23 +38,23 @@ from sozo.studies.study.claims import (
 from sozo.studies.study.config import Study
 from sozo.studies.study.steps import StudyList
 from sozo.studies.study.table11 import MEASURES, Table11, Table11Row, table11
-from sozo.tasks import finished_run
 
-_ONE = (
-    "of one training each, in brackets over its answers; another seed may say otherwise"
+_ONE = "each is one training, in brackets its 95% interval over n answers; another seed may say otherwise"
+_DRAW = (
+    "; to compare, draw colder temperatures where the arm has fewer different words than the curve, or too few differ; "
+    "hotter ones where it has more, while most lists stay usable: if none has as many, heat alone does not give them. They "
+    "are `sampling` in"
 )
+_HAD_NONE = "the model before had 0, so nothing could be lost"
+_RATE = "first a lower learning_rate in its arm, or in the YAML that training names, with every seeds: [4], a seed of its own"
 _NOTES = (
     "Found: the mean over n seeds with its 95% interval (Student's t); of two arms, of their difference at each seed.",
     "p: that the claim does not hold, one-sided, corrected by Holm for the number of claims.",
     f"A claim held where p is at most {ONE_SIDED}, and failed where that of the opposite is. What is exploratory is not tested.",
 )
-_PICTURE = "Farther apart is up, more different words is right. A dot is an arm, its small dots are its seeds."
+_PICTURE = "Farther apart is up, more different words is right. A dot is an arm, at its mean over the seeds."
 # What trainings log, by the last part of its name.
-_CURVES = {
-    "reward": "Reward of an answer",
-    "usable": "Usable answers",
-    "loss": "Loss",
-}
+_CURVES = "reward", "usable", "loss"
 _SEEN = "What the paper saw, and whether this study shows it"
 
 
@@ -65,43 +65,36 @@ class StudyResult:
     title: str
     table: Table11  # the rows; in a study an arm's at each of its seeds (`Study.at`)
     controls: control_tasks.Controls = field(default_factory=dict)
-    models: Sequence[Evaluated] = ()  # the rows' finished runs
     study: Study | None = None
 
     @cached_property
-    def arms(self) -> dict[str, dict[str, str]]:
+    def arms(self) -> dict[str, dict[str, Table11Row]]:
         """Of each arm its rows by the sign of their seed (`@1`), which is empty for the first."""
-        arms: dict[str, dict[str, str]] = {}
-        for row in self.rows:
-            arm, seed = without_seed(row)
+        arms: dict[str, dict[str, Table11Row]] = {}
+        for row in self.table.rows:
+            arm, seed = without_seed(row.summary.source)
             arms.setdefault(arm, {})[seed] = row
         return arms
 
-    @cached_property
-    def rows(self) -> dict[str, Table11Row]:
-        """By their names."""
-        return {row.summary.source: row for row in self.table.rows}
-
-    @cached_property
-    def cells(self) -> dict[str, dict[str, Cell]]:
-        """What rows have: measure -> row -> cell, with an interval over its answers where one is known."""
-        cells = {
-            name: {of: known.cell(row) for of, row in self.rows.items()}
-            for name, known in MEASURES.items()
-        }
-        for control, by_row in self.controls.items():
-            cells[control.name] = {of: by_row.get(of, Cell()) for of in self.rows}
-        return cells
+    def cell(self, measure: str, row: Table11Row) -> Cell:
+        """What a row has, with an interval over its answers where one is known."""
+        for control, cells in self.controls.items():
+            if control.name == measure:
+                return cells.get(row.summary.source, Cell())
+        return MEASURES[measure].cell(row)
 
     @cached_property
     def values(self) -> dict[str, Values]:
         """Measure -> arm -> seed -> value."""
         return {
             name: {
-                arm: {seed: cells[row].estimate.value for seed, row in rows.items()}
+                arm: {
+                    seed: self.cell(name, row).estimate.value
+                    for seed, row in rows.items()
+                }
                 for arm, rows in self.arms.items()
             }
-            for name, cells in self.cells.items()
+            for name in self.headings
         }
 
     @cached_property
@@ -110,46 +103,44 @@ class StudyResult:
         named = {name: name.capitalize() for name in MEASURES}
         named["all different words"] = named["different words"]
         named["different words"] += f" in {self.table.equal_size:,} usable"
-        for control in self.controls:
-            named[control.name] = control_tasks.heading(control)
-        return named
+        return named | {one.name: control_tasks.heading(one) for one in self.controls}
 
     def over(self, measure: str, arm: str) -> Cell:
         """An arm's mean over its seeds with Student's interval; of one seed what its row has."""
         row, *others = self.arms[arm].values()
         if not others:
-            return self.cells[measure][row]
-        mean = self._found(Difference(arm=arm, measure=measure))
-        return replace(mean.cell, below=())  # that seeds are few, their n says
-
-    def _found(self, line: Difference) -> ClaimVerdict:
-        return ClaimVerdict(line, line.interval(self.values[line.measure]))
+            return self.cell(measure, row)
+        mean = Difference(arm=arm, measure=measure)
+        found = ClaimVerdict(mean, mean.interval(self.values[measure]))
+        return replace(found.cell, below=())  # that seeds are few, their n says
 
     @cached_property
     def claims(self) -> list[ClaimVerdict]:
         """What came of the study's claims, and of what is exploratory."""
         if self.study is None:
             return []
-        others = map(self._found, self.study.exploratory)
+        others = (
+            ClaimVerdict(line, line.interval(self.values[line.measure]))
+            for line in self.study.exploratory
+        )
         return [*judge(self.study.claims, self.values), *others]
 
     def to_json(self) -> dict[str, Any]:
         """For `metrics.json`."""
         values = asdict(self.table)
         for row, stored in zip(self.table.rows, values["rows"], strict=True):
+            base = self.arms.get("base", {}).get("", row)
             stored |= stored.pop("summary") | {
                 "usable_share": row.summary.usable_share,
                 "beside_paper": list(map(asdict, figures(row))),
-                "from_base": _from_base(
-                    row.summary, self.rows.get("base", row).summary
-                ),
+                "from_base": _from_base(row.summary, base.summary),
             }
         values["patterns"] = patterns(self.table)
         values["control_tasks"] = control_tasks.to_json(self.controls)
         if self.study:
             values["claims"] = list(map(asdict, self.claims))
             values["arms"] = {
-                arm: {name: self.over(name, arm).exact for name in self.cells}
+                arm: {name: self.over(name, arm).exact for name in self.headings}
                 for arm in self.arms
             }
         return values
@@ -164,43 +155,32 @@ def _from_base(own: Any, base: Any) -> dict[str, Any]:
 
 
 def tables_result(
-    title: str,
-    folders: Mapping[str, Path],
-    paper_model: str | None = None,
-    second_encoder: str | None = None,
-    nouns: str | None = None,
-    study: Study | None = None,
+    title: str, folders: Mapping[str, Path], paper_model: str | None = None
 ) -> StudyResult:
-    """Read the rows' tables of answers, which lie in folders, and, of a study, the runs of its control tasks.
-
-    Gains are over the study's bases, or else the row `base` or the first one. The second encoder's is taken apart by
-    vectors centred on `nouns` (as in `read_nouns`).
-    """
-    runs = {name: run for name in folders if (run := finished_run(folders[name]))}
-    second = None  # what is wrong with it shows before the tables are read
-    if second_encoder:
-        language = next((run.language for run in runs.values()), "ja")
-        second = SecondEncoder(second_encoder, read_nouns(nouns, language), language)
+    """Read the rows' tables of answers, which lie in folders. Gains are over the row `base` or the first one."""
     base = "base" if "base" in folders else next(iter(folders))
-    bases, beside = {name: base for name in folders if name != base}, list[str]()
-    controls: control_tasks.Controls = {}
-    if study:
-        # However few usable lists a base has at a high temperature, the others' words are counted in as many as without.
-        again = [arm for arm in study.rows if arm.again or arm.name == "before"]
-        beside = [study.at(arm.name, seed) for arm in again for seed in arm.seeds]
-        bases, before = study.bases(), study.bases("before")
-        controls = control_tasks.control_rows(StudyList(study).controls, before)
-    table = table11(folders, paper_model, beside, bases, second)
-    models = [Evaluated(name, runs={("", ""): run}) for name, run in runs.items()]
-    return StudyResult(title, table, controls, models, study)
+    bases = {name: base for name in folders if name != base}
+    return StudyResult(title, table11(folders, paper_model, bases=bases))
 
 
 def study_result(study: Study) -> StudyResult:
-    """Read the rows of a finished study."""
-    kind = "Table 11" if study.arms is None else f"The study {study.file.stem}"
-    folders = {name: row.answers for name, row in StudyList(study).rows.items()}
-    settings = study.paper_model, study.second_encoder, study.nouns
-    return tables_result(f"{kind}: {study.model}", folders, *settings, study)
+    """Read the rows of a finished study, and the runs of its control tasks."""
+    found, second = StudyList(study), None
+    folders = {name: row.answers for name, row in found.rows.items()}
+    if study.second_encoder:
+        language = study.sampling.get("language", "ja")
+        nouns = read_nouns(study.nouns, language)
+        second = SecondEncoder(study.second_encoder, nouns, language)
+    # However few usable lists a base has at a high temperature, the others' words are counted in as many as without.
+    beside = [
+        study.at(arm.name, seed)
+        for arm, seed in study.points
+        if arm.again or arm.name == "before"
+    ]
+    table = table11(folders, study.paper_model, beside, study.bases(), second)
+    controls = control_tasks.control_rows(found.controls, study.bases("before"))
+    title = f"The study {study.file.stem}: {study.model}"
+    return StudyResult(title, table, controls, study)
 
 
 def patterns(table: Table11) -> dict[str, str]:
@@ -238,7 +218,7 @@ def four_lines(result: StudyResult) -> list[str]:
         return []
     first = result.claims[0]
     claim = first.claim
-    row, *others = result.arms[claim.arm].values()
+    seed, *others = result.arms[claim.arm]
     worked = f"{first.cell.line}; {first.verdict}"
     if not others:
         each = [
@@ -247,46 +227,56 @@ def four_lines(result: StudyResult) -> list[str]:
             if isinstance(arm, str)
         ]
         worked = "; ".join((first.cell.text, *each, _ONE))
-    following = f"read the answers: sozo report {study.output_dir} --output report.html"
-    if len(others) + 1 < FEWEST:
-        again = f"sozo study {study.file} --model {study.model}"
-        following = f"more seeds: seeds: [1, 2, 3] in that file, then {again}"
     models = find_evaluated([study.output_dir])
-
-    def said(base: str, *, curve: bool) -> str:
-        rows = [
+    beside_base, beside_before = (
+        [
             replace(one, target="")
-            for one in findings(models, base).rows
-            if one.first
-            and one.model == claim.arm
-            and (one.kind == CURVE) == curve
-            and (curve or one.task in study.control_tasks)
+            for one in findings(
+                models, without_seed(bases.get(claim.arm + seed, claim.arm))[0]
+            ).rows
+            if one.first and one.model == claim.arm
         ]
-        states = [
-            f"{english(state)}: {'; '.join(map(english, texts))}"
-            for state, texts in stated(rows, True)
-        ]
-        return ". ".join(states) or "not known"
-
-    base, before = (
-        without_seed(bases.get(row, row))[0]
         for bases in (study.bases(), study.bases("before"))
     )
-    hotter, lost = said(base, curve=True), said(before, curve=False)
-    if "not " in hotter:
-        drawn = [arm for arm in result.arms if arm.startswith(f"{base} temperature=")]
-        than = f"than {', '.join(drawn)}" if drawn else "too"
-        hotter += f" (to compare, draw {base} at other temperatures {than}: its sampling in {study.file})"
-    record = Path(StudyList(study).rows[row].model or "", "run_config.json")
-    if record.is_file():
-        beside = read_json(record)["free"]["script"].get("beside") or {}
-        lost += "".join(f"; at most {n} of {path} beside" for path, n in beside.items())
+    curve = [one for one in beside_base if one.kind == CURVE]
+    hotter = _said(curve)
+    if all(one.estimate.value is None for one in curve):
+        hotter += f"{_DRAW} {study.file}"
+    kept = [
+        replace(one, estimate=Estimate(reason=_HAD_NONE))
+        if one.base_value == 0 < one.measure.better
+        else one
+        for one in beside_before
+        if one.task in study.control_tasks and one.kind != CURVE
+    ]
+    usable = [one for one in beside_base if one.measure.name == "dat/usable"]
+    worse = [
+        one.measure.name
+        for one in (*usable, *kept)
+        if one.estimate.sign * one.measure.better < 0
+    ]
+    again = f"sozo study {study.file} --model {study.model} --output {study.output_dir}"
+    following = f"read the answers: sozo report {study.output_dir} --output report.html"
+    if worse:
+        following = f"{', '.join(worse)} got worse: {_RATE}, then {again}-lower"
+    elif len(others) + 1 < FEWEST:
+        following = f"more seeds: seeds: [1, 2, 3] in the file, then {again}"
     return [
         f"Did it work? {claim.formula}: {worked}",
         f"Only hotter? {hotter}",
-        f"What was lost, against the model before any training? {lost}",
+        f"What was lost, against the model before any training? {_said(kept)}",
         f"What next? {following}",
     ]
+
+
+def _said(rows: Sequence[Finding]) -> str:
+    return (
+        ". ".join(
+            f"{english(state)}: {'; '.join(map(english, texts))}"
+            for state, texts in stated(rows, True)
+        )
+        or "not known"
+    )
 
 
 def tables(result: StudyResult) -> list[Table]:
@@ -299,9 +289,10 @@ def tables(result: StudyResult) -> list[Table]:
             "Found": one.cell,
             "p": Cell(one.p, P_VALUE),
             "So it": one.verdict,
-            "Written": when_noted(Path(study.output_dir), one.claim) if study else "",
+            "Written": when_noted(Path(study.output_dir), one.claim),
         }
         for one in result.claims
+        if study
     ]
     rows: list[dict[str, Content]] = [
         {"Row": arm}
@@ -311,7 +302,7 @@ def tables(result: StudyResult) -> list[Table]:
     notes = [control_tasks.EXPLANATION] * bool(result.controls)
     shown = without_empty(tabulate("The rows", rows, notes))
     if model := result.table.paper_model:
-        shown = replace(shown, papers=paper_table("dat_training", (model,)))
+        shown = replace(shown, papers=paper_table("dat_training", [model]))
     seen = tuple(f"{name}: {text}" for name, text in patterns(result.table).items())
     made = (
         tabulate("Claims", claims, _NOTES if claims else ()),
@@ -322,42 +313,35 @@ def tables(result: StudyResult) -> list[Table]:
     return [one for one in made if one.rows or one.notes]
 
 
-def pictures(result: StudyResult) -> list[Figure]:
-    """The arms by different words and score, each with its seeds, and what trainings logged."""
-    axes, spots = ("different words", "score"), []
+def pictures(result: StudyResult) -> Iterator[Figure]:
+    """The arms by different words and score, and what trainings logged: a picture a value, a line a training."""
+    spots, states = [], {}
     for place, arm in enumerate(result.arms):
-        x, y = (result.over(name, arm).estimate.value for name in axes)
-        seeds = zip(*(result.values[name][arm].values() for name in axes), strict=True)
-        if x is not None and y is not None:
-            known = [(x, y) for x, y in seeds if x is not None and y is not None]
-            spots.append(Spot(arm, (x, y), known, place))
-    curves = training_curves(result.models)
-    if not spots:
-        return [*curves]
-    chart = scatter_chart(spots, result.headings["different words"], "Score", "arms")
-    return [Figure(_PICTURE, chart, keys=[spot.key for spot in spots]), *curves]
-
-
-def training_curves(models: Sequence[Evaluated]) -> list[Figure]:
-    """What the trainings in these models' folders logged: a picture a value, a line a model."""
-    logged: dict[str, dict[str, dict[int, float]]] = {}
-    for model in models:
-        folders = {Path(run.settings.get("model") or "") for run in model.runs.values()}
-        states = [folder / "trainer_state.json" for folder in folders]
-        for state in filter(Path.is_file, states):
-            for entry in read_json(state, nan=True)["log_history"]:
-                for name in entry.keys() & _CURVES.keys():
-                    line = logged.setdefault(name, {}).setdefault(model.name, {})
-                    line[entry["step"]] = entry[name]
-    return [
-        Figure(
-            _CURVES[name],
-            steps_chart(_CURVES[name], logged[name], number),
-            keys=tuple(enumerate(logged[name])),
+        x, y = (
+            result.over(name, arm).estimate.value
+            for name in ("different words", "score")
         )
-        for number, name in enumerate(_CURVES)
-        if name in logged
-    ]
+        if x is not None and y is not None:
+            spots.append(Spot(arm, (x, y), (), place))
+    if spots:
+        across = result.headings["different words"]
+        chart = scatter_chart(spots, across, "Score", "arms")
+        yield Figure(_PICTURE, chart, keys=[spot.key for spot in spots])
+    if result.study:
+        states = {
+            step.name: read_json(file, nan=True)["log_history"]
+            for step in StudyList(result.study).steps.values()
+            if (file := step.folder / "trainer_state.json").is_file()
+        }
+    for number, name in enumerate(_CURVES):
+        lines = {
+            training: line
+            for training, entries in states.items()
+            if (line := {one["step"]: one[name] for one in entries if name in one})
+        }
+        if lines:
+            chart = steps_chart(name, lines, number)
+            yield Figure(name.capitalize(), chart, keys=tuple(enumerate(lines)))
 
 
 def to_markdown(result: StudyResult, lines: Sequence[str] = ()) -> str:
@@ -383,7 +367,7 @@ def write_result(folder: Path, result: StudyResult, name: str) -> str:
         result=result.table,
         lines=lines,
         tables=tables(result),
-        pictures=pictures(result),
+        pictures=[*pictures(result)],
     )
     write_whole(folder / "report.html", page)  # first: it shows whose folder this is
     text = to_markdown(result, lines)

@@ -1,6 +1,5 @@
 """A study's page: claims by hand-worked intervals over seeds, rows and arms, four lines; never trusting what a model wrote."""
 
-import json
 import re
 from dataclasses import replace
 
@@ -8,8 +7,10 @@ import pytest
 
 from fakes import Answer, write_answer_table
 from sentences import refused
-from sozo.eval.findings import Findings
+from sozo.eval.curve import CURVE
+from sozo.eval.findings import Finding, Findings
 from sozo.eval.report.charts import ridge_chart, steps_chart
+from sozo.scoring.measure import DIFFERENCE, Estimate, Measure
 from sozo.studies.study import page
 from sozo.studies.study.claims import (
     FAILED,
@@ -213,29 +214,52 @@ def test_gains_are_over_the_base_of_the_same_seed(tmp_path):
     assert StudyResult("", table).over("gain", "GRPO").value == 2.0
 
 
-def test_four_lines_answer_by_the_first_claim(result, monkeypatch, tmp_path):
-    asked = []
+def finding(name, kind, value, base_value, *ends, task="general", **more):
+    """Of GRPO beside its base, as `findings` has it."""
+    estimate = Estimate(value - base_value, *ends, n=9)
+    known = Measure(name, share=True, **more)
+    where = ("GRPO", "base", task, known.short, name, known, kind, estimate)
+    return Finding(*where, value=value, base_value=base_value, first=True)
+
+
+def test_four_lines_answer_by_the_first_claim(result, study, monkeypatch):
+    asked, rows = [], []
     monkeypatch.setattr(page, "find_evaluated", asked.append)
-    monkeypatch.setattr(page, "findings", lambda _, base: Findings(base, [], {}))
-    (tmp_path / "o" / "grpo").mkdir(parents=True)
-    beside = {"free": {"script": {"beside": {"chat.jsonl": 320}}}}
-    (tmp_path / "o" / "grpo" / "run_config.json").write_text(json.dumps(beside))
+    monkeypatch.setattr(page, "findings", lambda _, base: Findings(base, rows, {}))
+    study = replace(study, control_tasks={"general": {}})
+    result = replace(result, study=study)
     worked, hotter, lost, following = page.four_lines(result)
-    assert asked == [[result.study.output_dir]]
+    assert asked == [[study.output_dir]]
     first = result.claims[0]
     assert worked.startswith(f"Did it work? {first.claim.formula}: ")
     assert worked.endswith(f"; {first.verdict}")
-    said = f"Only hotter? not known (to compare, draw base at other temperatures too: its sampling in {result.study.file})"
-    assert hotter == said
-    assert lost.endswith(" not known; at most 320 of chat.jsonl beside")
+    assert hotter.startswith("Only hotter? not known; to compare, draw colder ")
+    assert hotter.endswith(f" in {study.file}")
+    assert lost.endswith(" not known")
     assert following.startswith("What next? read the answers: sozo report ")
     assert page.four_lines(replace(result, study=None)) == []
-    rows = [row("base temperature=0.5", 9, 0.8, 1.0), *result.table.rows[:3]]
-    one = replace(result, table=replace(result.table, rows=tuple(rows)))
-    worked, hotter, *_, following = page.four_lines(one)
-    assert re.search(r"\+0.0200; GRPO 0.9000; base 0.8800; of one training", worked)
-    assert "at other temperatures than base temperature=0.5: its" in hotter
-    assert "seeds: [1, 2, 3] in that file" in following
+    one = replace(result, table=replace(result.table, rows=result.table.rows[:3]))
+    rows += [
+        finding("dat/curve", CURVE, 0.9, 0.8, 0.05, 0.15, task="dat"),
+        finding("general", DIFFERENCE, 0.0, 0.0, -0.1, 0.1),
+        finding("general/short", DIFFERENCE, 0.0, 0.0, -0.1, 0.1, better=-1),
+    ]
+    worked, hotter, lost, following = page.four_lines(one)
+    assert re.search(r"\+0.0200; GRPO 0.9000; base 0.8800; each is one", worked)
+    assert hotter.startswith("Only hotter? above base's curve: ")
+    assert "draw" not in hotter
+    # Nothing can be lost of what the model before had none of.
+    before, _, after = lost.partition("; not" if "; not" in lost else ". not ")
+    assert "short" in before
+    assert page._HAD_NONE in after
+    again = f"sozo study {study.file} --model {study.model} --output {study.output_dir}"
+    assert following.endswith(f"seeds: [1, 2, 3] in the file, then {again}")
+    # Lists that lost their form, and other tasks, come before seeds.
+    rows += [finding("dat/usable", DIFFERENCE, 0.5, 0.9, -0.5, -0.3, task="dat")]
+    rows += [finding("general/short", DIFFERENCE, 0.5, 0.1, 0.3, 0.5, better=-1)]
+    following = page.four_lines(result)[-1]
+    assert following.startswith("What next? dat/usable, general/short got worse: first")
+    assert following.endswith(f"{again}-lower")
 
 
 EVIL = "<script>alert('x')</script>"

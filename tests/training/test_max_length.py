@@ -1,4 +1,4 @@
-"""Answers that `max_length` cuts are told before a step is made on them."""
+"""Answers that `max_length` cuts, or that the tokenizer cannot write, are told before a step is made on them."""
 
 from types import SimpleNamespace
 
@@ -29,7 +29,10 @@ def looked(mini, limit, monkeypatch):
 def test_how_many_answers_are_cut_is_told(mini, limit, cut, capsys, monkeypatch):
     looked(mini, limit, monkeypatch)
     told = capsys.readouterr().out
-    assert says("sft: answers are cut", told.strip()) if cut else not told
+    *cuts, unknown = told.splitlines()
+    assert [says("sft: answers are cut", line) for line in cuts] == [True] * cut
+    # No token is 犬.
+    assert says("sft: answers with unknown words", unknown)
 
 
 def test_a_limit_that_cuts_all_is_refused(mini, monkeypatch):

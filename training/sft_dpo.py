@@ -96,7 +96,7 @@ class _TableRun(TrainingRun):
         tokenizer: Any,
         training: Any,
     ) -> Any:
-        """The rows of answers by their columns, stored; says how many `max_length` cuts, with their end token, or the tokenizer cannot write.
+        """The rows of answers by their columns, stored; says how many `max_length` cuts, or the tokenizer cannot write.
 
         UserError where it cuts all.
         """

@@ -58,12 +58,15 @@ def scatter_chart(
                 ends = f" {interval(*spot.ends, _HEIGHT)}"
                 axes.vlines(x, *spot.ends, color=series(spot.place), alpha=0.7)
             said = tip(f"{spot.name}: {number(x, COUNT)}, {number(y, _HEIGHT)}{ends}")
-            axes.plot(x, y, markersize=9, alpha=0.85, gid=said, **of_spot)
+            axes.plot(x, y, markersize=7, alpha=0.85, gid=said, **of_spot)
             axes.annotate(
                 str(spot.place + 1),
                 spot.at,
-                # The numbers of neighbours stand on other sides of their spots.
-                (6 if spot.place % 2 else -16, 4 if spot.place % 4 < 2 else -12),
+                # The numbers of neighbours stand on other sides.
+                (
+                    6 if spot.place % 4 in (0, 3) else -14,
+                    4 if spot.place % 4 < 2 else -12,
+                ),
                 textcoords="offset points",
                 color=series(spot.place),
                 fontweight="bold",

@@ -194,11 +194,8 @@ def patterns(table: Table11) -> dict[str, str]:
     if not (before := ratios.get("base")):
         return {}
     seen = {}
-    for method, word, sign in (
-        ("SFT", "up", 1),
-        ("DPO 1", "down", -1),
-        ("DPO 2", "down", -1),
-    ):
+    for method in METHODS[2:5]:
+        word, sign = ("up", 1) if method == "SFT" else ("down", -1)
         if after := ratios.get(method):
             name = f"{method}: ratio of different words to usable answers {word}"
             seen[name] = sign * (after - before) > 0, f"{before:.3f} to {after:.3f}"

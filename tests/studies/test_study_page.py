@@ -214,22 +214,20 @@ def test_gains_are_over_the_base_of_the_same_seed(tmp_path):
     assert StudyResult("", table).over("gain", "GRPO").value == 2.0
 
 
-def finding(name, kind, value, base_value, *ends, task="general", **more):
+def finding(name, base_value, *difference, kind=DIFFERENCE, better=1):
     """Of GRPO beside its base, as `findings` has it."""
-    estimate = Estimate(value - base_value, *ends, n=9)
-    known = Measure(name, share=True, **more)
-    where = ("GRPO", "base", task, known.short, name, known, kind, estimate)
-    return Finding(*where, value=value, base_value=base_value, first=True)
+    known, task = Measure(name, share=True, better=better), name.partition("/")[0]
+    where = ("GRPO", "base", task, known.short, name, known, kind)
+    return Finding(*where, Estimate(*difference), base_value=base_value, first=True)
 
 
 def test_four_lines_answer_by_the_first_claim(result, study, monkeypatch):
-    asked, rows = [], []
-    monkeypatch.setattr(page, "find_evaluated", asked.append)
+    rows = []
+    monkeypatch.setattr(page, "find_evaluated", list)
     monkeypatch.setattr(page, "findings", lambda _, base: Findings(base, rows, {}))
     study = replace(study, control_tasks={"general": {}})
     result = replace(result, study=study)
     worked, hotter, lost, following = page.four_lines(result)
-    assert asked == [[study.output_dir]]
     first = result.claims[0]
     assert worked.startswith(f"Did it work? {first.claim.formula}: ")
     assert worked.endswith(f"; {first.verdict}")
@@ -239,27 +237,22 @@ def test_four_lines_answer_by_the_first_claim(result, study, monkeypatch):
     assert following.startswith("What next? read the answers: sozo report ")
     assert page.four_lines(replace(result, study=None)) == []
     one = replace(result, table=replace(result.table, rows=result.table.rows[:3]))
-    rows += [
-        finding("dat/curve", CURVE, 0.9, 0.8, 0.05, 0.15, task="dat"),
-        finding("general", DIFFERENCE, 0.0, 0.0, -0.1, 0.1),
-        finding("general/short", DIFFERENCE, 0.0, 0.0, -0.1, 0.1, better=-1),
-    ]
+    rows += [finding("dat/curve", 0.8, 0.1, 0.05, 0.15, kind=CURVE)]
+    rows += [finding("general", 0.0, 0.0, -0.1, 0.1)]
+    rows += [finding("general/short", 0.0, 0.4, 0.3, 0.5, better=-1)]
+    rows += [finding("dat/usable", 0.9, -0.4, -0.5, -0.3)]
     worked, hotter, lost, following = page.four_lines(one)
     assert re.search(r"\+0.0200; GRPO 0.9000; base 0.8800; each is one", worked)
     assert hotter.startswith("Only hotter? above base's curve: ")
     assert "draw" not in hotter
-    # Nothing can be lost of what the model before had none of.
-    before, _, after = lost.partition("; not" if "; not" in lost else ". not ")
-    assert "short" in before
-    assert page._HAD_NONE in after
+    assert lost.count("so nothing could be lost") == 1
     again = f"sozo study {study.file} --model {study.model} --output {study.output_dir}"
-    assert following.endswith(f"seeds: [1, 2, 3] in the file, then {again}")
-    # Lists that lost their form, and other tasks, come before seeds.
-    rows += [finding("dat/usable", DIFFERENCE, 0.5, 0.9, -0.5, -0.3, task="dat")]
-    rows += [finding("general/short", DIFFERENCE, 0.5, 0.1, 0.3, 0.5, better=-1)]
-    following = page.four_lines(result)[-1]
+    # What got worse comes before seeds.
     assert following.startswith("What next? dat/usable, general/short got worse: first")
     assert following.endswith(f"{again}-lower")
+    del rows[2:]
+    following = page.four_lines(one)[-1]
+    assert following.endswith(f"seeds: [1, 2, 3] in the file, then {again}")
 
 
 EVIL = "<script>alert('x')</script>"

@@ -20,7 +20,7 @@ from sozo.data.processes import gather, rank, world_size
 from sozo.data.record import own_name, read_json
 
 STATE = "sozo_state.json"  # training writes it into each checkpoint, last: it is whole; and beside the finished model
-SIZES, VERSION = "files", 2  # of the mark; version 1 had no sizes
+SIZES, VERSION = "files", 2  # of the mark
 _DIGESTS = "sozo_digests_{}.json"  # by the process's number
 _CUT_SHORT = "it was cut short while it was written"
 _BLOCK = 2**22  # bytes read at once
@@ -185,10 +185,6 @@ def _newest(output: Path) -> tuple[Path | None, list[str]]:
     lines: list[str] = []
     for name in gather([path.name for path in checkpoints(output)])[0]:
         if not (wrong := faults(output / name)):
-            if _read_mark(output / name) == {}:
-                lines.append(
-                    f"{name}: of an earlier version, no sizes are written down: it is taken as it is"
-                )
             return output / name, lines
         lines += [f"{name}, passed over: {line}" for line in wrong]
     return None, lines
@@ -206,7 +202,7 @@ def faults(checkpoint: Path) -> list[str]:
         list(_compare(checkpoint, mark, _shares(mark, world_size())[rank()], _digest))
     )
     lines = list(dict.fromkeys(line for lines in found for line in lines))
-    if not lines and not any("optim" in name for name in mark or sizes(checkpoint)):
+    if not lines and not any("optim" in name for name in mark):
         lines = [
             "it has no optimizer (save_only_model), so that no run can go on from it"
         ]
@@ -231,7 +227,7 @@ def damaged(checkpoint: Path) -> list[str]:
 
 
 def _read_mark(checkpoint: Path) -> dict[str, int] | str:
-    """The sizes that the mark of a checkpoint says, none in version 1; or what is wrong with it."""
+    """The sizes that the mark of a checkpoint says; or what is wrong with it."""
     if not (checkpoint / STATE).is_file():
         # Digests are written after the mark.
         return (
@@ -243,7 +239,7 @@ def _read_mark(checkpoint: Path) -> dict[str, int] | str:
         values = read_json(checkpoint / STATE)
     except UserError:
         return f"{STATE} cannot be read"
-    files = values.get(SIZES, {} if values.get("version") == 1 else None)
+    files = values.get(SIZES)
     if not isinstance(files, dict) or not all(
         type(size) is int for size in files.values()
     ):

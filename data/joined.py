@@ -1,14 +1,11 @@
 """What joins sozo by entry points: its own suite and studies, and what other packages bring."""
 
 import sys
-import tomllib
 from collections.abc import Collection
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
+from importlib.metadata import entry_points
 from typing import Any, NamedTuple
 
-import sozo
 from sozo.data.errors import UserError
 from sozo.data.foreign import in_one_line
 
@@ -50,10 +47,6 @@ def joined(group: str) -> dict[str, Joined]:
             if not _is_core_alone(error):
                 why = f"cannot be loaded ({type(error).__name__}: {error})"
                 left_out(group, entry.name, f"{package} {why}")
-    for entry in _declared(group):
-        if entry.name not in packages:
-            why = "the installation is older than pyproject.toml; run make install"
-            left_out(group, entry.name, why)
     return values
 
 
@@ -88,17 +81,3 @@ def left_out(group: str, name: str, why: str) -> None:
 
 def _is_core_alone(error: BaseException) -> bool:
     return isinstance(error, ModuleNotFoundError) and error.name in _ROOMS
-
-
-def _declared(group: str) -> list[EntryPoint]:
-    """What this repository declares, if sozo is run from it: the environment may know an older state."""
-    root = Path(sozo.__file__).resolve().parents[2]
-    if not ((root / "pyproject.toml").is_file() and (root / "studies").is_dir()):
-        return []
-    declared = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"][
-        "entry-points"
-    ]
-    return [
-        EntryPoint(name, value, group)
-        for name, value in declared.get(group, {}).items()
-    ]

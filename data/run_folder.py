@@ -27,7 +27,6 @@ from sozo.data.record import (
     room,
     write_json,
 )
-from sozo.data.schema import EARLIER, of_earlier
 from sozo.data.secrets import without_credentials
 
 MISSING = object()
@@ -140,10 +139,9 @@ def shortened(value: Any) -> str:
 
 def refuse_earlier(path: Path, config: dict[str, Any]) -> None:
     """Refuse a folder whose `config.json` another version of sozo wrote."""
-    if (form := config.get("format")) != FORMAT:
-        whose = of_earlier(form) if form in EARLIER else "not of this version of sozo"
+    if config.get("format") != FORMAT:
         raise UserError(
-            f"{path}: is {whose}; make it anew in another folder (a copied judgements.jsonl is read)"
+            f"{path}: is not of this version of sozo; make it anew in another folder (a copied judgements.jsonl is read)"
         )
 
 

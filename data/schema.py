@@ -22,13 +22,6 @@ SCHEMA_VERSION = 2
 ERROR = "error"  # how an answer ends that never came, and why it is not scored
 _BATCH = 128  # rows that are read at once
 _VERSION_KEY = b"sozo_schema_version"
-# What an earlier sozo wrote is not read: by its version the commit that reads it.
-EARLIER = {1: "6c04a71", 2: "076f3c5e"}
-
-
-def of_earlier(version: int) -> str:
-    """What a message says of a file or a folder that an earlier sozo wrote."""
-    return f"of an earlier sozo: its commit {EARLIER[version]} reads it"
 
 
 class Reason(StrEnum):
@@ -129,8 +122,6 @@ def part_paths(path: Path) -> list[Path]:
     for folder in (path, path / "answers"):
         if parts := sorted(folder.glob("part-*.parquet")):
             return parts
-    if (path / "responses").is_dir():
-        raise UserError(f"{path}: is {of_earlier(2)}")
     looked = "looked for part-*.parquet and answers/part-*.parquet"
     deeper = [part for up in ("*", "*/*") for part in path.glob(f"{up}/answers/part-*")]
     below = f"; there is one in {min(deeper).parents[1]}" if deeper else ""
@@ -238,8 +229,6 @@ def _opened(part: Path) -> Iterator["pq.ParquetFile"]:
 def _check_version(part: Path, file: "pq.ParquetFile") -> None:
     version = (file.schema_arrow.metadata or {}).get(_VERSION_KEY, b"none").decode()
     if version != str(SCHEMA_VERSION):
-        if version == "1":
-            raise UserError(f"{part}: is {of_earlier(1)}")
         columns = brief(", ".join(file.schema_arrow.names))
         other = f"answer table of schema version {version}; this sozo reads {SCHEMA_VERSION}"
         raise UserError(

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _EXCEL = (".xlsx", ".xlsm")
-KINDS = (".csv", ".tsv", *_EXCEL, ".xls", ".ods", ".numbers")
 _AS_CSV = "save it in Excel as “CSV UTF-8 (*.csv)” and give that file"
 _SEP = re.compile('\\s*"?sep=(.)"?[,;\\s]*?(?:\r\n|\n|\r)', re.IGNORECASE)
 # What begins a formula in a spreadsheet, in a Japanese one full-width too; a plain number is none.

@@ -18,14 +18,13 @@ from sozo.scoring.embeddings.encoders import (
 )
 from sozo.scoring.embeddings.ginza import GinzaEncoder
 from sozo.scoring.embeddings.minilm import MiniLmEncoder
-from sozo.scoring.embeddings.prompts import BETWEEN_PARTS, PROMPT_HELP, split_prompt
+from sozo.scoring.embeddings.prompts import BETWEEN_PARTS, split_prompt
 from sozo.scoring.embeddings.vector_file import VectorFile
 from sozo.scoring.embeddings.word_vectors import WordVectors
 from sozo.scoring.endpoint.profile import read_profile
 from sozo.scoring.languages import LANGUAGES
 
 __all__ = [
-    "PROMPT_HELP",
     "Encoder",
     "OpenAIEncoder",
     "SentenceTransformerEncoder",
@@ -42,13 +41,6 @@ ALIKE_FROM = {
     f"{DEFAULT_ENCODER}-texts": 0.72,
 }
 _CENTRED, _FILE = "centred:", "vectors:"
-_OWN_PROMPT = {
-    DEFAULT_ENCODER: "",
-    "minilm": "",
-    "categories": "",
-    _FILE: "",
-    "e5": "query: ",
-}  # of those without another
 
 
 def make_encoder(
@@ -58,7 +50,6 @@ def make_encoder(
     texts: bool = False,
     cache: Path | None = None,
     endpoint: Any = None,
-    prompt: str | None = None,
     language: str = "ja",
 ) -> Encoder:
     """The encoder called `name`: a sentence-transformers model (a hub id or a folder, at `revision`), `openai:NAME` (an
@@ -73,10 +64,10 @@ def make_encoder(
     things out; the others silently cut what is longer than their window (a BERT's: 512 tokens). `endpoint` says how
     that of `openai:NAME` is spoken to (`sozo.scoring.endpoint.profile`).
 
-    A `prompt` is put before each text. `NAME[PROMPT]` is NAME with a prompt of its own, whatever `prompt` is, and what
-    an encoder with a prompt calls itself. None is the model's own default or what its card asks for (`prompts.CARDS`).
+    `NAME[PROMPT]` puts a prompt before each text, and is what an encoder with one calls itself. NAME alone has the
+    model's own default or what its card asks for (`prompts.CARDS`).
     """
-    base, named = (name, None) if Path(name).is_dir() else split_prompt(name)
+    base, prompt = (name, None) if Path(name).is_dir() else split_prompt(name)
     parts = [name] if Path(base).is_dir() else BETWEEN_PARTS.split(name)
     if not all(parts):
         raise UserError(
@@ -92,9 +83,8 @@ def make_encoder(
         "revision": revision,
         "cache": cache,
         "endpoint": endpoint,
-        "prompt": prompt,
+        "language": language,
     }
-    options["language"] = language
     if len(parts) > 1:
         vectors = [WordVectors(make_encoder(part, **options), cache) for part in parts]
         return ConsensusEncoder(
@@ -103,13 +93,6 @@ def make_encoder(
     if name.startswith(_CENTRED):
         part = make_encoder(name.removeprefix(_CENTRED), **options)
         return CentredEncoder(WordVectors(part, cache), LANGUAGES[language].nouns())
-    name, prompt = base, prompt if named is None else named
-    kind = _FILE if name.startswith(_FILE) else name
-    if prompt not in (None, own := _OWN_PROMPT.get(kind, prompt)):
-        remedy = "leave it out, or write NAME[PROMPT] for the part of a consensus that takes one"
-        raise UserError(
-            f"the embedding model {name} takes no prompt but {own!r}; {remedy}"
-        )
     if name == DEFAULT_ENCODER:
         return GinzaEncoder(texts=texts)
     if name == "e5":
@@ -120,8 +103,8 @@ def make_encoder(
         return CategoryEncoder()
     if name.startswith(_FILE):
         return VectorFile(name.removeprefix(_FILE))
-    if name.startswith("openai:"):
+    if base.startswith("openai:"):
         return OpenAIEncoder(
-            name.removeprefix("openai:"), read_profile(endpoint), prompt=prompt
+            base.removeprefix("openai:"), read_profile(endpoint), prompt=prompt
         )
-    return SentenceTransformerEncoder(name, revision=revision, prompt=prompt)
+    return SentenceTransformerEncoder(base, revision=revision, prompt=prompt)

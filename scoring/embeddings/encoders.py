@@ -96,7 +96,7 @@ class OpenAIEncoder:
         self._endpoint = Endpoint(
             f"embeddings of {self.name}", profile=profile, concurrency=4
         )
-        self._most = profile.batch_size or _API_BATCH  # words in a request
+        self._most = _API_BATCH  # words in a request
         self._size: int | None = None  # numbers in a vector
 
     def encode(self, words: Sequence[str]) -> Matrix:

@@ -7,23 +7,19 @@ from sozo.data.errors import UserError
 from sozo.data.processes import is_first
 
 PAPER = "GLuCoSE-base-ja-v2"  # the paper's encoder of DAT
-PROMPT_HELP = "Put before each text that is embedded; '' for nothing (default: what the model's card asks for)."
 # Of a consensus; a + within brackets belongs to a prompt
 BETWEEN_PARTS = re.compile(r"\+(?![^\[]*\])")
 _NAMED = re.compile(r"(.+)\[([^\]]*)\]", re.DOTALL)
 # A regular expression for a part of a hub id or of a folder's path -> what the model's card wants before each of two
-# texts that are compared, and whether that was read in the card or a copy of it: else others write so.
+# texts that are compared: as the card or a copy of it says, of ruri-v3, sarashina and plamo as others write.
 CARDS = {
-    PAPER: ("query: ", True),
-    "multilingual-e5-(small|base|large)": ("query: ", True),
-    "ruri-(small|base|large)(-v2)?": ("クエリ: ", True),
-    r"ruri-v3-\d+m": ("", False),
-    "sarashina-embedding-v2-1b": (
-        "task: クエリを与えるので，もっともクエリに意味が似ている一節を探してください。\nquery: ",
-        False,
-    ),
-    "bge-m3": ("", True),
-    "plamo-embedding-1b": ("", False),
+    PAPER: "query: ",
+    "multilingual-e5-(small|base|large)": "query: ",
+    "ruri-(small|base|large)(-v2)?": "クエリ: ",
+    r"ruri-v3-\d+m": "",
+    "sarashina-embedding-v2-1b": "task: クエリを与えるので，もっともクエリに意味が似ている一節を探してください。\nquery: ",
+    "bge-m3": "",
+    "plamo-embedding-1b": "",
 }
 
 
@@ -61,10 +57,9 @@ def resolve(model: str, prompt: str | None, stated: str = "") -> tuple[str, str]
     ('', '[]')
     """
     default, source = stated, "the model's own default"
-    for card, (asked, read) in CARDS.items():
+    for card, asked in CARDS.items():
         if not stated and re.search(rf"(^|[:/]|--){card}($|/)", model):
-            default = asked
-            source = "as its card asks" if read else "as others say that its card asks"
+            default, source = asked, "as its card is said to ask"
     if prompt is None and default and is_first():
         message = "the embedding model %s gets %r before each text, %s; another: NAME[PROMPT], none: NAME[]"
         logging.getLogger(__name__).warning(message, model, default, source)

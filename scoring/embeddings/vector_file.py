@@ -1,13 +1,10 @@
 """Word vectors out of a text file: those of GloVe, word2vec and fastText, and chiVe's."""
 
-import gzip
 import hashlib
-import tarfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, cast
 
 import numpy as np
 
@@ -16,14 +13,13 @@ from sozo.data.jumandic import LOOKUP, lookup_forms
 from sozo.scoring.embeddings.encoders import Matrix
 from sozo.scoring.parse import script_reason
 
-_PACKED = (".tar", ".tar.gz", ".tgz")
-_BINARY = (".bin", ".kv", ".model", ".npy", ".magnitude")
+_OTHERS = (".bin", ".kv", ".model", ".npy", ".magnitude", ".gz", ".tgz", ".tar", ".zip")
 _LONGEST = 1 << 20  # bytes of a line
-_AS_TEXT = "save it as text, such as by gensim's save_word2vec_format"
+_AS_TEXT = "unpack it, or save it as text, such as by gensim's save_word2vec_format"
 
 
 class VectorFile:
-    """`vectors:FILE`: a text file with a word and its numbers a line, as it is, as .gz, or in a .tar.gz.
+    """`vectors:FILE`: a text file with a word and its numbers a line.
 
     A Japanese word has the mean of its `forms`. An English noun DAT looks up by its checker's lemma, and where that has
     no vector as it was written (`by_lemma`). A first
@@ -31,7 +27,7 @@ class VectorFile:
     840B) are skipped; of a word that comes twice the last line counts.
 
     The file is read once for where each word stands, which takes some 150 bytes a word; vectors are read as they are
-    asked for. In a packed file that reads it anew for each batch of words.
+    asked for.
     """
 
     by_lemma = True
@@ -42,7 +38,7 @@ class VectorFile:
                 "vectors: give vectors:FILE, such as vectors:glove.840B.300d.txt"
             )
         self.name, self._path = f"vectors:{path}", Path(path)
-        if self._path.suffix in _BINARY:
+        if self._path.suffix in _OTHERS:
             raise UserError(f"{path}: is no text file of word vectors; {_AS_TEXT}")
         if self._path.exists() and not self._path.is_file():
             raise UserError(f"{path}: is a pipe, a device or a folder; give a file")
@@ -60,8 +56,8 @@ class VectorFile:
         forms = list(map(self.forms, words))
         new = set().union(*forms) - self._vectors.keys()
         if found := {self._places[_name(form)]: form for form in new}:
-            with self._reading(), self._opened() as file:
-                for place in sorted(found):  # a packed file goes forward alone
+            with self._reading(), self._path.open("rb") as file:
+                for place in sorted(found):
                     file.seek(place)
                     fields = file.readline().split()[1:]
                     self._vectors[found[place]] = np.array(fields, np.float32)
@@ -86,7 +82,7 @@ class VectorFile:
         """Where the line of each word begins, and how many numbers it has."""
         places: dict[bytes, int] = {}
         size = at = 0
-        with self._opened() as file:
+        with self._path.open("rb") as file:
             for line in iter(partial(file.readline, _LONGEST), b""):
                 if len(line) == _LONGEST:
                     raise ValueError(f"a line has more than {_LONGEST:,} bytes")
@@ -105,29 +101,10 @@ class VectorFile:
     def _reading(self) -> Iterator[None]:
         try:
             yield
-        except (ValueError, EOFError, OSError, tarfile.TarError) as error:
+        except (ValueError, OSError) as error:
             raise UserError(
                 f"{self._path}: cannot be read as a text file of word vectors ({error}); {_AS_TEXT}"
             ) from error
-
-    @contextmanager
-    def _opened(self) -> Iterator[BinaryIO]:
-        if self._path.name.endswith(_PACKED):
-            with tarfile.open(self._path) as packed:
-                texts = [
-                    member
-                    for member in packed
-                    if member.isfile() and member.name.endswith((".txt", ".vec"))
-                ]
-                if len(texts) != 1:
-                    raise ValueError(f"{len(texts)} text files in it")
-                yield cast(BinaryIO, packed.extractfile(texts[0]))
-        elif self._path.suffix == ".gz":
-            with gzip.open(self._path) as unpacked:
-                yield cast(BinaryIO, unpacked)
-        else:
-            with self._path.open("rb") as file:
-                yield file
 
 
 def _name(word: str) -> bytes:

@@ -33,14 +33,9 @@ from sozo.scoring.final_text import said_in
 OFFICIAL = "https://api.openai.com/v1"
 _REFUSED = (403, 404)
 _NO_VERSION = "; an address mostly ends with /v1"
-_MOST_DETOURS = 20
 _LONG = 10.0  # seconds
 _FEW = 2  # attempts again
 FILTERED = "content_filter"  # a server's code of an error, and how an answer ends that was filtered
-_HEADERS = {
-    "OpenAI-Organization": "OPENAI_ORG_ID",
-    "OpenAI-Project": "OPENAI_PROJECT_ID",
-}
 Value = TypeVar("Value")
 # Prompt and completion tokens, None where the server does not say
 Usage = tuple[int | None, int | None]
@@ -98,8 +93,8 @@ class Endpoint:
     429, 5xx, time-outs (`timeout` seconds for an attempt), dropped connections and senseless replies are tried again as
     `retry` says; a 429 that names a time holds back every request until then. Other errors are of the one request. No
     request would get past 401, 402 or an exhausted quota; nor, until the server is `proven`, past 403 and 404. A closed
-    port ends all at once, or where the server is `proven` after all attempts. HTTP is spoken directly: OpenAI's client
-    package takes twice the time per request and hides what a broken server sent.
+    port ends all at once, or where the server is `proven` after all attempts. No redirect is followed. HTTP is spoken
+    directly: OpenAI's client package takes twice the time per request and hides what a broken server sent.
     """
 
     def __init__(
@@ -134,17 +129,10 @@ class Endpoint:
         self.concurrency = concurrency
         if "Authorization" in own:
             own["Authorization"] = f"Bearer {own['Authorization']}"
-        self._own_headers = own  # which no other server gets
         self._headers = own | {
             "Content-Type": "application/json",
             "Accept-Encoding": "gzip",
         }
-        if self.url == OFFICIAL:
-            self._headers |= {
-                header: value
-                for header, name in _HEADERS.items()
-                if (value := os.environ.get(name))
-            }
         self._secrets = secret_pattern(secrets[0], self._address, *secrets[1:])
         self._timeout = timeout
         self.retry = retry or RetryPolicy()
@@ -392,7 +380,9 @@ class Endpoint:
             raise self.failure("replies with a stream where one reply is asked for")
         status = response.status_code
         usage = (read_usage(content),)
-        if (fault := _error_in(content)) or not 200 <= status < 300:
+        there = response.headers.get("location")
+        moved = f"it sends on to {there}" if there and 300 <= status < 400 else None
+        if (fault := moved or _error_in(content)) or not 200 <= status < 300:
             wait = retry_after(
                 response.headers.get("retry-after-ms"),
                 response.headers.get("retry-after"),
@@ -409,26 +399,16 @@ class Endpoint:
             return RequestOutcome(error=self._line(str(error)), usage=usage, again=True)
 
     async def _fetch(self, url: str, body: bytes) -> tuple[Any, bytes]:
-        """The reply to a request, wherever it is sent on to, and its unpacked body, of which no more than fits is held.
+        """The reply to a request and its unpacked body, of which no more than fits is held.
 
         UnusableReplyError if it is longer, or packed otherwise than as was said to be understood.
         """
         request = self._client.build_request("POST", url, content=body)
-        for _ in range(_MOST_DETOURS):
-            response = await self._client.send(request, stream=True)
-            try:
-                if response.next_request is None:
-                    return response, await _unpacked(response)
-            finally:
-                await response.aclose()
-            before, request = request.url, response.next_request
-            if (before.scheme, before.netloc) != (
-                request.url.scheme,
-                request.url.netloc,
-            ):
-                for name in self._own_headers:
-                    request.headers.pop(name, None)
-        raise UnusableReplyError(f"the request was sent on {_MOST_DETOURS} times")
+        response = await self._client.send(request, stream=True)
+        try:
+            return response, await _unpacked(response)
+        finally:
+            await response.aclose()
 
     def _refusal(
         self,
@@ -456,7 +436,7 @@ class Endpoint:
         ended = Ended.REPLY if status < 300 else Ended.REFUSED
         if status < 300:  # some servers pass on the status of another one like this
             status = code if type(code) is int and 400 <= code < 600 else 500
-        if status in (401, 402) or words & USED_UP:
+        if status in (401, 402) or 300 <= status < 400 or words & USED_UP:
             raise self.failure(line)
         if status == 429 and wait is not None and wait > self.retry.patience:
             raise self.failure(f"it asks to wait {wait:.0f} s ({line})")

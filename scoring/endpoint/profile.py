@@ -90,8 +90,6 @@ class Profile:
     timeout: Annotated[StrictFloat, Field(gt=0)] | None = None
     # Requests under way at once
     concurrency: Annotated[StrictInt, Field(gt=0)] | None = None
-    # Words in a request (encoders)
-    batch_size: Annotated[StrictInt, Field(gt=0)] | None = None
     reasoning_effort: str | None = None
     # What else each request holds, over everything else
     extra_body: dict[str, Any] | None = None

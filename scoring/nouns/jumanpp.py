@@ -14,7 +14,6 @@ import time
 import warnings
 import weakref
 from contextlib import suppress
-from typing import Any
 
 from sozo.data.errors import UserError, require
 from sozo.data.foreign import LONGEST_WORD
@@ -34,7 +33,7 @@ class JumanppChecker(MorphemeChecker):
 
     A word is vetted before it is sent; a process that dies, has not answered after `timeout` seconds, or gives no
     analysis or that of another word is replaced and the word asked again, three times at most. A new process has twice
-    as long, once. Safe in any thread; the process ends with the checker.
+    as long. Safe in any thread; the process ends with the checker.
     """
 
     name = "jumanpp"
@@ -59,13 +58,11 @@ class JumanppChecker(MorphemeChecker):
 
     def analyse(self, word: str) -> Analysis:
         with self._lock:
-            failed = f"failed {_ATTEMPTS} times on the word {word!r}"
             for _ in range(_ATTEMPTS):
                 try:
                     if self._pipe is None:
                         self._pipe = _Pipe(self.command)
                         self._ask("あ", 2 * self.timeout)  # loads the model
-                        self._pipe.works = True
                     return self._ask(word, self.timeout)
                 except (
                     OSError,
@@ -78,11 +75,9 @@ class JumanppChecker(MorphemeChecker):
                     self.close()
                     if pipe and (complaint := pipe.last_words()):
                         problem += f": {complaint}"
-                    if pipe and not pipe.works and isinstance(error, TimeoutError):
-                        failed = "does not start"
-                        break
+            failed = f"failed {_ATTEMPTS} times on the word {word!r} ({problem})"
             raise UserError(
-                f"{' '.join(self.command)} {failed} ({problem}); try it in a shell, or choose the noun checker jumandic"
+                f"{' '.join(self.command)} {failed}; try it in a shell, or choose the noun checker jumandic"
             )
 
     def _ask(self, word: str, timeout: float) -> Analysis:
@@ -118,17 +113,9 @@ class JumanppChecker(MorphemeChecker):
             self._pipe.close()
             self._pipe = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_lock": None, "_pipe": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.Lock())
-
 
 class _Pipe:
     """A line-in, lines-out process that answers in time, or an error says why not. It ends with its last reference."""
-
-    works = False  # has it answered as it should?
 
     def __init__(self, command: list[str]) -> None:
         pipe = subprocess.PIPE

@@ -1,13 +1,11 @@
 """Ideas as GRPO is paid for them: what a judge says of them; the form apart."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sozo.data.errors import UserError
-from sozo.data.settings import hint
 from sozo.rewards.judge import JudgeReward, StatusScores, question_of
 from sozo.rewards.reward import Reward, ScoredCompletion
 from sozo.suite.pbig.ideas import idea_text, parse_idea
@@ -25,8 +23,6 @@ class IdeaReward(JudgeReward):
 
     Args:
         ledger: Path of the file of judgements; one run at a time may have it.
-        axes: Names of the criteria that count; None takes all.
-        weights: By axis, 1 where nothing is said.
         rank: Pay the rank within the group, 0 to 1, and not the worth: judges that give whole scores tie often.
         options: `judge` and `make_judge`, and fields of `JudgeSettings`.
     """
@@ -37,33 +33,15 @@ class IdeaReward(JudgeReward):
         self,
         *,
         ledger: str | Path,
-        axes: Sequence[str] | None = None,
-        weights: Mapping[str, float] | None = None,
         rank: bool = False,
         scale: float = 1.0,
         **options: Any,
     ) -> None:
-        names = [criterion.name for criterion in CRITERIA]
-        for name in (*(axes or ()), *(weights or {})):
-            if name not in names:
-                raise UserError(
-                    f"idea_reward: no axis {name}"
-                    + hint(name, names, f"; {', '.join(names)} exist")
-                )
-        self.criteria = [
-            criterion
-            for criterion in CRITERIA
-            if axes is None or criterion.name in axes
-        ]
-        if not self.criteria:
-            raise UserError(
-                "idea_reward: axes is empty; name one or more, or leave it out"
-            )
         super().__init__(
-            criteria_rubric(self.criteria), ledger=ledger, scale=scale, **options
+            criteria_rubric(CRITERIA), ledger=ledger, scale=scale, **options
         )
         self.__name__ = "idea_reward"
-        self.weights, self.rank = dict(weights or {}), rank
+        self.rank = rank
 
     def alone(
         self, items: Sequence[Item], answers: Sequence[Answer]
@@ -89,7 +67,7 @@ class IdeaReward(JudgeReward):
     ) -> ScoredCompletion:
         status, scores = verdict or (self.unasked, None)
         facts = {**completion.facts, "status": status, "scores": scores}
-        score = worth(scores or {}, self.criteria, self.weights)
+        score = worth(scores or {})
         if score is None:
             reason = completion.reason or (status if scores is None else None)
             return replace(completion, reason=reason, reward=None, facts=facts)
@@ -113,7 +91,7 @@ class IdeaReward(JudgeReward):
         ]
 
     def describe(self) -> dict[str, Any]:
-        return super().describe() | {"weights": self.weights, "rank": self.rank}
+        return super().describe() | {"rank": self.rank}
 
 
 def _rank(score: float | None, scores: Sequence[float]) -> float:

@@ -1,7 +1,7 @@
 """What an idea's scores are worth, by the measures of the task."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from statistics import fmean
 
 from sozo.scoring.measure import Measure
@@ -51,29 +51,20 @@ def in_stages(criteria: Iterable[Criterion]) -> list[Criterion]:
     return sorted(criteria, key=lambda criterion: stage[criterion.name])
 
 
-def worth(
-    scores: Mapping[str, int],
-    criteria: Sequence[Criterion],
-    weights: Mapping[str, float] | None = None,
-) -> float | None:
-    """The weighted mean over `criteria` of how far up its scale each score is, 0 to 1; behind a closed gate 0.
+def worth(scores: Mapping[str, int]) -> float | None:
+    """The mean over `CRITERIA` of how far up its scale each score is, 0 to 1; behind a closed gate 0.
 
     Need and market size count once, for the better served market: of scores of 0 to 3 as (need + market size) / 6. A
     market with a 0, "not a product for this market", is not served, and none served counts 0. So naming a second
     market never lowers the worth. None if a score that should be there is missing: a judgement failed, which is not
-    the idea's fault. `weights` are by criterion, 1 where they say nothing; the weight of the two is their mean.
+    the idea's fault.
 
-    >>> first, second = CRITERIA[:2]
-    >>> worth({"specificity": 3, "technical_validity": 4}, [first, second])
-    0.8333333333333333
-    >>> worth({"specificity": 1}, [first, second]), worth({"specificity": 4}, [first, second])
+    >>> worth({"specificity": 1}), worth({"specificity": 4})
     (0.0, None)
     """
-    terms: list[tuple[float, float]] = []  # how far up, and the weight
-    markets: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
-    for criterion in criteria:
-        if not (weight := (weights or {}).get(criterion.name, 1.0)):
-            continue
+    terms: list[float] = []  # how far up
+    markets: defaultdict[str, list[float]] = defaultdict(list)
+    for criterion in CRITERIA:
         place = 0.0
         if gate(criterion, scores) is not False:
             if criterion.name not in scores:
@@ -81,18 +72,9 @@ def worth(
             place = (scores[criterion.name] - criterion.lowest) / (
                 criterion.highest - criterion.lowest
             )
-        (markets[_market(criterion)] if _market(criterion) else terms).append(
-            (place, weight)
-        )
-    if markets:
-        served = max(
-            fmean(*zip(*of, strict=True)) * all(place for place, _ in of)
-            for of in markets.values()
-        )
-        terms.append(
-            (served, fmean(weight for of in markets.values() for _, weight in of))
-        )
-    return fmean(*zip(*terms, strict=True))
+        (markets[_market(criterion)] if _market(criterion) else terms).append(place)
+    served = max(fmean(of) * all(of) for of in markets.values())
+    return fmean([*terms, served])
 
 
 def _market(criterion: Criterion) -> str:
@@ -104,15 +86,10 @@ def _market(criterion: Criterion) -> str:
     return "" if criterion.not_applicable is None else criterion.name.rpartition("_")[2]
 
 
-def values_of(
-    scores: Mapping[str, int], criteria: Sequence[Criterion] = CRITERIA
-) -> dict[str, float]:
-    """What an idea with these scores is worth, by the measures' names; no worth where a score that decides is missing.
-
-    `criteria` are those that the judge rates.
-    """
+def values_of(scores: Mapping[str, int]) -> dict[str, float]:
+    """What an idea with these scores is worth, by the measures' names; no worth where a score that decides is missing."""
     values: dict[str, float] = {}
-    for criterion in criteria:
+    for criterion in CRITERIA:
         if (score := scores.get(criterion.name)) is None:
             continue
         if score != criterion.not_applicable:  # which is no grade
@@ -121,11 +98,11 @@ def values_of(
             values[GATES[criterion.name]] = float(score > _passing(criterion.name))
     for market, name in SERVED.items():
         of_market = [
-            scores.get(rated.name) for rated in criteria if _market(rated) == market
+            scores.get(rated.name) for rated in CRITERIA if _market(rated) == market
         ]
-        if of_market and None not in of_market:
+        if None not in of_market:
             values[name] = float(all(of_market))
-    return values if (own := worth(scores, criteria)) is None else values | {WORTH: own}
+    return values if (own := worth(scores)) is None else values | {WORTH: own}
 
 
 def _passing(gate: str) -> int:

@@ -1,7 +1,7 @@
 """How a judge rates ideas: in the stages of the paper's experts, a later criterion only where its gate was passed."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,33 +24,22 @@ class Opinion:
     failed: dict[str, str] = field(default_factory=dict)
 
 
-def no_examples(patent: str, criterion: Criterion) -> str:
-    """Of a judge that imitates nobody."""
-    return ""
-
-
 def judge_in_stages(
     session: JudgeSession,
     ideas: Sequence[ToJudge],
     ledger: Path,
-    criteria: Sequence[Criterion] = CRITERIA,
-    examples: Callable[[str, Criterion], str] = no_examples,
 ) -> tuple[dict[str, Opinion], Judging]:
     """Ask what the ledger lacks, stage by stage: the opinions by the ideas' ids, and all judging together.
 
-    The question's id of an idea is its patent's. `examples` are the section of examples of a prompt, by both.
+    The question's id of an idea is its patent's.
     """
     ledger.touch()  # also where no answer is an idea and nobody is asked: it is one of the run's files
     opinions, total = {idea.id: Opinion() for idea in ideas}, Judging()
-    for criterion in in_stages(criteria):
+    for criterion in in_stages(CRITERIA):
         behind = [idea for idea in ideas if gate(criterion, opinions[idea.id].scores)]
         if not behind:
             continue
-        asked = [
-            replace(idea, question=examples(idea.question_id, criterion))
-            for idea in behind
-        ]
-        judging = session.judge_answers(criterion_rubric(criterion), asked, ledger)
+        judging = session.judge_answers(criterion_rubric(criterion), behind, ledger)
         total.add(judging)
         for idea, judgement in zip(behind, judging.judgements, strict=True):
             _note(opinions[idea.id], criterion, judgement)

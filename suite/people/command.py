@@ -65,9 +65,7 @@ class PeopleOptions(Checked):
         None,
         "Groups and times in the order in which later ones are compared with earlier ones: 統制群,実験群.",
     )
-    all_scores: bool = setting(
-        False, "Also scores by the models' strict rule, and with the other noun rule."
-    )
+    all_scores: bool = setting(False, "Also scores by the models' strict rule.")
     lang: str | None = setting(None, LANG)
 
 

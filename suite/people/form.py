@@ -22,7 +22,7 @@ from sozo.eval.terminal import print_lines
 from sozo.scoring.embeddings.ginza import GinzaEncoder, read_package
 from sozo.scoring.embeddings.minilm import MiniLmEncoder
 from sozo.scoring.nouns import NounVerdict
-from sozo.scoring.parse import NUM_WORDS, SCRIPTS, script_reason
+from sozo.scoring.parse import SCRIPTS, script_reason
 from sozo.suite.people.lists import NOTHING
 from sozo.suite.people.messages import told_in
 from sozo.suite.people.page import check_page, consent_text, render_page, texts_of
@@ -67,14 +67,6 @@ def form(
     seconds: Annotated[
         int | None, typer.Option(min=1, help="A limit of time, which the page shows.")
     ] = None,
-    minimum: Annotated[
-        int,
-        typer.Option(
-            min=COUNTED,
-            max=NUM_WORDS,
-            help="Valid words below which no score is shown.",
-        ),
-    ] = COUNTED,
     reject_proper_nouns: Annotated[
         bool,
         typer.Option(
@@ -98,7 +90,7 @@ def form(
         parts = packed_parts(scorer)
         settings = {
             "seconds": seconds,
-            "minimum": minimum,
+            "minimum": COUNTED,
             "show_score": not hide_score,
             "show_notes": not hide_notes,
             "reject_proper_nouns": reject_proper_nouns,

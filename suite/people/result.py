@@ -52,11 +52,6 @@ if TYPE_CHECKING:
     from sozo.tasks.dat.task import Dat
 
 _SHOWN, _FIRST = 500, 10  # lists on the page; names in a note
-# What only an answer to a question of consent says.
-_CONSENTS = re.compile(
-    r"^(?:同意|承諾|許可)(?:し|す|いた|致)|^I (?:do not |don't )?(?:agree|consent)",
-    re.I,
-)
 # What the page of `sozo form` says of itself, in columns of its CSV.
 _FORM = ("instruction", "notes_shown", "score_shown", "seconds_limit")
 
@@ -104,8 +99,7 @@ def score_sheet(
     results = score_written(lists, task.scorer)
     rules = {"First seven valid words of ten": ""}
     if named.get("all_scores"):
-        _add_scores(task, lists, results)
-        rules["The same, by the other noun checker"] = "other_"
+        _add_strict(task, lists, results)
         rules["Strict, as models are scored"] = "strict_"
     order = re.split("[,、]", nfkc(named.get("order", "")))
     order = [name.strip() for name in order if name.strip()]
@@ -215,15 +209,12 @@ def _private(
     return [("private", {"columns": names})] if names else []
 
 
-def _add_scores(task: "Dat", lists: "pd.DataFrame", results: "pd.DataFrame") -> None:
-    """Columns of scores with the other noun rule, and by the strict rule, by which models are scored."""
-    scorer, name = task.scorer, task.settings.noun_checker
-    paper = name.removesuffix(SPEAKERS)
-    checker = paper if paper != name else name + SPEAKERS
-    other = score_written(lists, scorer.with_checker(checker, task.settings))
-    results[["other_score", "other_reason"]] = other[["score", "reason"]]
+def _add_strict(task: "Dat", lists: "pd.DataFrame", results: "pd.DataFrame") -> None:
+    """Columns of scores by the strict rule, by which models are scored."""
+    checker = task.settings.noun_checker.removesuffix(SPEAKERS)
     models = replace(task.settings, repeated_words=REFUSE)
-    strict = scorer.with_checker(paper, models).score(list(lists["text"]))
+    scorer = task.scorer.with_checker(checker, models)
+    strict = scorer.score(list(lists["text"]))
     results["strict_score"] = strict.scores.astype(float)
     results["strict_reason"] = [str(one.reason or "") for one in strict]
 
@@ -336,13 +327,7 @@ def _notes(sheet: Sheet, lists: "pd.DataFrame") -> list[Sentence]:
         if lists.attrs[name]
     ]
     notes += [("trimmed", {"n": sheet.trimmed})] * bool(sheet.trimmed)
-    named_so = answers.columns(*TEXTS["headings"]["consent"])
-    said_so = [
-        column
-        for _, column in answers.cells.items()
-        if column.str.contains(_CONSENTS).any()
-    ]
-    for column in {str(one.name): one for one in (*named_so, *said_so)}.values():
+    for column in answers.columns(*TEXTS["headings"]["consent"]):
         counts = column[column != ""].value_counts().items()
         values = [("of_each", {"name": value, "n": n}) for value, n in counts]
         notes.append(("consent", {"column": column.name, "values": values}))

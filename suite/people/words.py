@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +11,7 @@ import typer
 
 from sozo.data.errors import UserError
 from sozo.data.foreign import LONGEST_WORD, MOST_OF_A_LIST, brief
-from sozo.data.sheet import KINDS, decoded
+from sozo.data.sheet import decoded
 from sozo.eval.terminal import print_lines
 from sozo.scoring.distance import distance_to_others, paired_distance
 from sozo.scoring.embeddings import Encoder
@@ -34,16 +33,9 @@ def words(
         list[str] | None,
         typer.Argument(
             metavar="WORD",
-            help="Ten words, or a text file; without, standard input.",
+            help="Ten words; without, standard input.",
         ),
     ] = None,
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict",
-            help="The rule for models: all ten words are nouns of the models' checker.",
-        ),
-    ] = False,
     language: Annotated[
         str | None,
         typer.Option(help="ja or en (default: ja if a letter is Japanese)."),
@@ -58,27 +50,23 @@ def words(
         text = read_words(words or [])
     with told_in(lang, text) as said:
         language = language or language_of(text)
-        task = Dat(DatSettings(language=language))
-        scorer = (task if strict else task.for_people()).scorer
+        scorer = Dat(DatSettings(language=language)).for_people().scorer
         own = people_words(text, language)
-        print_lines(map(said, described(own, scorer, strict=strict)))
+        print_lines(map(said, described(own, scorer)))
 
 
-def described(
-    words: Sequence[str], scorer: DatScorer, *, strict: bool = False
-) -> Iterator[str]:
+def described(words: Sequence[str], scorer: DatScorer) -> Iterator[str]:
     """What is said of a list, line by line; a UserError behind the last line if it has no score."""
     (score,), numbers, bad = seven_of_ten([words[:NUM_WORDS]], scorer)
     judged = list(zip(words, bad[0].tolist(), strict=False))
     valid = [word for word, code in judged if not code]
     scores = {}
-    if len(valid) >= COUNTED and not strict:
+    if len(valid) >= COUNTED:
         scores[COUNTED] = score
     if len(valid) == NUM_WORDS:
         (scores[NUM_WORDS],) = scorer.distances(numbers)
     encoder = scorer.vectors.encoder
     names = {"checker": scorer.checker.name, "encoder": encoder.name}
-    names["rule"] = TEXTS["strict"] if strict else ""
     for n, score in scores.items():
         yield f"{score:.3f}  {TEXTS['counted'][n]}{among_random(score, encoder, n)}"
     if scores:
@@ -103,8 +91,8 @@ def described(
     if len(words) > NUM_WORDS:
         yield f"{len(words)} words: the first ten count; {_TABLE}"
     if not scores:
-        needed = "--strict needs ten" if strict else "a score needs seven"
-        raise UserError(f"{len(valid)} of {len(judged)} words are valid; {needed}")
+        counts = f"{len(valid)} of {len(judged)} words are valid"
+        raise UserError(f"{counts}; a score needs seven")
 
 
 def column(encoder: Encoder, n: int) -> str:
@@ -122,20 +110,14 @@ def among_random(score: float, encoder: Encoder, n: int) -> str:
 
 
 def read_words(words: Sequence[str]) -> str:
-    """The text that holds the words: what stands on the command line, in a file, or comes by standard input."""
+    """The text that holds the words: what stands on the command line, or comes by standard input."""
     if not words and sys.stdin.isatty():
         raise UserError("give ten words, such as: sozo words 犬 法律 台風 ...")
-    name = " ".join(words) or "-"
-    if name.lower().endswith(KINDS):
-        raise UserError(f"{brief(name)}: is no list of words; {_TABLE}")
-    if name == "-":
-        content = sys.stdin.buffer.read(MOST_OF_A_LIST + 1)
-    else:
+    if words:
         # A space within an argument is no end of a word.
         between = "\n" if any(len(word.split()) > 1 for word in words) else " "
-        content = between.join(words).encode("utf-8", "replace")
-        with suppress(OSError, ValueError), Path(name).open("rb") as file:
-            content = file.read(MOST_OF_A_LIST + 1)
+        return between.join(words).encode("utf-8", "replace").decode()
+    content = sys.stdin.buffer.read(MOST_OF_A_LIST + 1)
     if len(content) > MOST_OF_A_LIST:
-        raise UserError(f"{brief(name)}: is too long for ten words; {_TABLE}")
-    return decoded(Path(name), content, "save it as UTF-8")[0]
+        raise UserError(f"-: is too long for ten words; {_TABLE}")
+    return decoded(Path("-"), content, "save it as UTF-8")[0]

@@ -17,7 +17,7 @@ from sozo.data.errors import UserError
 from sozo.data.schema import Reason
 from sozo.data.settings import rare_setting, setting
 from sozo.scoring.distance import mean_pairwise_distance
-from sozo.scoring.embeddings import PROMPT_HELP, Encoder, WordVectors, make_encoder
+from sozo.scoring.embeddings import Encoder, WordVectors, make_encoder
 from sozo.scoring.endpoint.profile import HELP
 from sozo.scoring.keys import answer_keys
 from sozo.scoring.languages import LANGUAGES
@@ -71,7 +71,6 @@ class EncoderSettings:
     embedding_revision: str | None = rare_setting(
         None, "Hub revision of the embedding model."
     )
-    embedding_prompt: str | None = rare_setting(None, PROMPT_HELP)
     embedding_endpoint: str | None = rare_setting(
         None,
         f"How the endpoint of openai:NAME is spoken to: {HELP}.",
@@ -227,7 +226,6 @@ class DatScorer:
         options: dict[str, Any] = {
             "cache": cache,
             "endpoint": settings.embedding_endpoint,
-            "prompt": settings.embedding_prompt,
             "language": settings.language,
         }
         encoder = make_encoder(

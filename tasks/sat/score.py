@@ -12,7 +12,6 @@ from sozo.data.settings import rare_setting, setting
 from sozo.scoring.distance import paired_distance
 from sozo.scoring.embeddings import (
     DEFAULT_ENCODER,
-    PROMPT_HELP,
     Encoder,
     WordVectors,
     make_encoder,
@@ -119,7 +118,6 @@ class SatSettings:
     sat_embedding_revision: str | None = rare_setting(
         None, "Hub revision of that encoder."
     )
-    sat_embedding_prompt: str | None = rare_setting(None, PROMPT_HELP)
     sat_embedding_endpoint: str | None = rare_setting(
         None, f"How its endpoint is spoken to: {HELP}.", affects_result=False
     )
@@ -135,7 +133,6 @@ class SatSettings:
         """Load the encoder; see `make_encoder` for the errors."""
         options: dict[str, Any] = {
             "endpoint": self.sat_embedding_endpoint,
-            "prompt": self.sat_embedding_prompt,
             "texts": True,
         }
         encoder = make_encoder(

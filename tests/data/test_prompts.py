@@ -121,7 +121,9 @@ def test_a_model_is_asked_as_it_was_trained_unless_somebody_says_otherwise(tmp_p
     model = tmp_path / "checkpoint-2"
     model.mkdir()
     (model / "config.json").write_text("{}")
-    (model / "sozo_state.json").write_text('{"version": 1}')  # a whole checkpoint
+    (model / "sozo_state.json").write_text(
+        '{"version": 2, "files": {}}'
+    )  # a whole checkpoint
 
     trained = decide(GeneratorSettings(str(model)))
     assert trained.form == FORM

@@ -89,12 +89,6 @@ def test_what_is_no_table_of_this_version_is_refused_by_its_name(tmp_path):
     check("none")
     for folder in ("newer", "other", "torn"):
         (tmp_path / folder).mkdir()
-    older = arrow_schema().with_metadata({b"sozo_schema_version": b"1"})
-    (tmp_path / "older").mkdir()
-    pq.write_table(
-        pa.Table.from_pylist([], schema=older), tmp_path / "older" / "part-0.parquet"
-    )
-    check("older")
     newer = arrow_schema().with_metadata({b"sozo_schema_version": b"3"})
     pq.write_table(
         pa.Table.from_pylist([], schema=newer), tmp_path / "newer" / "part-0.parquet"

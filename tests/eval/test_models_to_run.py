@@ -191,7 +191,7 @@ def test_a_training_that_is_lengthened_ends_with_its_last_checkpoint(tmp_path):
     output = tmp_path / "grpo"
     model(output, finished=False)
     model(output / "checkpoint-4")
-    (output / "checkpoint-4" / STATE).write_text('{"version": 1}')
+    (output / "checkpoint-4" / STATE).write_text('{"version": 2, "files": {}}')
     (output / "run_config.json").write_text("{}")
     assert models_of(output) == [str(output / "checkpoint-4")]
     (output / "metrics.json").write_text("{}")

@@ -29,16 +29,6 @@ def cells_of(page, title="", *, escape=True):
     ]
 
 
-def english_text(page):
-    """What an English reader sees, in one line."""
-    page = re.sub(r'<span class="heard">.*?</span></span>', "", page)
-    return " ".join(
-        html.unescape(
-            re.sub(r"<[^>]+>", "", re.sub(r'<span lang="ja">.*?</span>', "", page))
-        ).split()
-    )
-
-
 def read_packed(page):
     packed = re.search(r'id="packed">([^<]+)<', page)[1]
     return json.loads(gzip.decompress(base64.b64decode(packed)))

@@ -368,19 +368,3 @@ def test_a_name_that_sozo_has_is_refused(entry, words, tmp_path, request):
     done = sozo(*words, paths=[other], code=code)
     assert done.returncode == 2, done.stderr
     assert says(f"joined: a {request.node.callspec.id} that sozo has", done.stderr)
-
-
-def test_older_metadata_are_told(tmp_path):
-    """An environment that was installed before a command came."""
-    code = """
-from sozo.data import joined
-known = joined.entry_points()
-class Older:
-    def select(self, group):
-        return [entry for entry in known.select(group=group) if entry.name != "correlate"]
-joined.entry_points = Older
-from sozo.eval.cli import run_cli; run_cli()
-"""
-    done = sozo("--help", code=code)
-    assert commands(done) & STUDIES == STUDIES - {"correlate"}
-    assert says("joined: older metadata", done.stderr)

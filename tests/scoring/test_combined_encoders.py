@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fakes import FakeEncoder, list_text
+from fakes import FakeEncoder
 from sentences import refused
 from sozo.data.jumandic import CATEGORIES, categories, domains
 from sozo.scoring.distance import mean_pairwise_distance
@@ -15,7 +15,6 @@ from sozo.scoring.embeddings.derived import (
     consensus_weights,
     random_lists,
 )
-from sozo.tasks.dat.scorer import DatScorer
 
 A = {"犬": [1, 0], "猫": [0, 2], "水": [1, 0], "山": [1, 1]}
 B = {"犬": [5, 0, 0], "猫": [3, 4, 0], "水": [0, 1, 0]}
@@ -100,31 +99,6 @@ def test_categories_as_an_encoder():
     assert score(encoder, ["松", "林檎"]) == pytest.approx(1 - 0.5**0.5)
     # 犬 猫 are of one kind, 法律 数学 音楽 of another: four pairs of ten are alike.
     assert score(encoder, ["犬", "猫", "法律", "数学", "音楽"]) == pytest.approx(0.6)
-
-
-SPECS = ("ja-ginza", "categories", "centred:ja-ginza", "ja-ginza+categories")
-
-
-@pytest.fixture(scope="module")
-def encoders(tmp_path_factory):
-    cache = tmp_path_factory.mktemp("cache")  # ja-ginza's nouns are encoded once
-    return {spec: make_encoder(spec, cache=cache) for spec in SPECS}
-
-
-def test_each_is_called_by_its_name_and_a_consensus_pays_the_weighted_mean(
-    encoders, jumandic_checker
-):
-    assert [encoder.name for encoder in encoders.values()] == list(SPECS)
-    text = list_text(
-        ["犬", "法律", "海", "数学", "靴", "音楽", "病気", "机", "天気", "祝日"]
-    )
-    one, two, _, both = (
-        DatScorer(jumandic_checker, encoder).score([text])[0].score
-        for encoder in encoders.values()
-    )
-    first, second = encoders["ja-ginza+categories"].weights
-    assert first + second == 1
-    assert both == pytest.approx(first * one + second * two, abs=1e-6)
 
 
 @pytest.mark.parametrize(

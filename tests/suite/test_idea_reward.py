@@ -5,7 +5,6 @@ import json
 import pytest
 
 from fakes import FakeJudge
-from reward_calls import CALLS
 from sentences import refused
 from sozo.scoring.endpoint.client import Reply
 from sozo.suite.pbig.reward import idea_format_reward, make_idea_reward
@@ -13,7 +12,6 @@ from sozo.suite.rubrics import criteria_of
 from sozo.suite.rubrics.criterion import criteria_rubric
 
 CRITERIA = criteria_of("pbig")
-AXES = ["specificity", "innovativeness"]
 PATENT = "Patent: 聞く枕\nAbstract: 枕が聞く。"
 
 
@@ -29,7 +27,10 @@ def idea(title):
 
 
 def scores(specificity, innovativeness):
-    return json.dumps({"specificity": specificity, "innovativeness": innovativeness})
+    """The least by all axes else, but technical validity."""
+    least = {criterion.name: criterion.lowest for criterion in CRITERIA}
+    own = {"specificity": specificity, "technical_validity": 4}
+    return json.dumps(least | own | {"innovativeness": innovativeness})
 
 
 def by_title(replies, **how):
@@ -51,25 +52,20 @@ def paid(reward, titles, prompts=None, **columns):
 
 
 def make(folder, judge, **options):
-    return make_idea_reward(
-        ledger=folder / "j.jsonl", judge=judge, axes=AXES, **options
-    )
+    return make_idea_reward(ledger=folder / "j.jsonl", judge=judge, **options)
 
 
 def test_the_worth_to_one_judge_by_hand(tmp_path):
-    # 3 of 1..4 is 2/3 and 5 of 1..5 is 1; behind the gate of 2 nothing counts but the gate itself.
+    # 3 of 1..4 is 2/3 and 5 of 1..5 is 1, of five parts; behind the gate of 2 nothing counts but the gate itself.
     judge = by_title({"甲": scores(3, 5), "乙": scores(2, 5), "丙": scores(4, 1)})
     reward = make(tmp_path, judge, scale=2.0)
     rewards, metrics = paid(reward, ["甲", "乙", "丙", None])
-    # Innovativeness stands behind technical validity, which nobody asks about here: that gate is not known, so open.
-    assert rewards[:3] == pytest.approx([2 * 5 / 6, 2 * 1 / 6, 2 * 1 / 2])
+    assert rewards[:3] == pytest.approx([2 * 8 / 15, 2 * 1 / 15, 2 * 2 / 5])
     assert rewards[3] is None
     assert metrics["judge/failed_share"] == 0
     assert metrics["judge/status/invalid"] == 1
-    assert metrics["judge/mean"] == pytest.approx((5 / 6 + 1 / 6 + 1 / 2) / 3)
+    assert metrics["judge/mean"] == pytest.approx((8 / 15 + 1 / 15 + 2 / 5) / 3)
     assert len(judge.asked) == 3
-    weighted = make(tmp_path / "w", judge, weights={"innovativeness": 3.0})
-    assert paid(weighted, ["甲"])[0] == pytest.approx([(2 / 3 + 3) / 4])
 
 
 def test_ranks_break_no_ties_and_know_groups(tmp_path):
@@ -110,9 +106,6 @@ def test_the_form_is_a_reward_of_its_own():
 @pytest.mark.parametrize(
     ("row", "options"),
     [
-        ("an unknown axis", {"axes": ["novelty"]}),
-        ("a weight of no axis", {"weights": {"specific": 1.0}}),
-        ("no axes", {"axes": []}),
         ("a budget without a price", {"max_cost": 1.0}),
     ],
 )
@@ -133,12 +126,7 @@ def test_what_cannot_be_is_refused_before_anybody_is_asked(tmp_path, row, option
     ],
 )
 def test_a_doubtful_reply_has_no_scores(reply):
-    assert (
-        criteria_rubric(
-            [criterion for criterion in CRITERIA if criterion.name in AXES]
-        ).read(reply)
-        is None
-    )
+    assert criteria_rubric(CRITERIA).read(reply) is None
 
 
 def test_a_prompt_holds_every_criterion_and_no_idea_fills_a_place_in_it():
@@ -147,13 +135,3 @@ def test_a_prompt_holds_every_criterion_and_no_idea_fills_a_place_in_it():
     assert all(criterion.instruction in asked for criterion in CRITERIA)
     assert "{input}\n\n# Input\nPatent: {form}\n" in asked
     assert asked.endswith('"market_size_b2c": <0 to 3>}')
-
-
-@pytest.mark.parametrize("call", ["prompts alone", "one text"])
-def test_a_call_that_cannot_be_meant_is_refused(call, tmp_path):
-    reward = make_idea_reward(ledger=tmp_path / "ideas.jsonl", judge_model="j")
-    words, named = CALLS[call]
-    with refused(f"ideas as a reward: {call}"):
-        reward(*words, **named)
-    with refused(f"ideas as a reward: {call}"):
-        idea_format_reward(*words, **named)

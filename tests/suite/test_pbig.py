@@ -14,7 +14,6 @@ from model_server import KEY, completion, server
 from pbig_runs import CRITERIA, by_kind, criterion_of, verdict
 from sentences import refused
 from sozo.eval.run import score_answers
-from sozo.scoring.judges.protocol import JudgeSettings
 from sozo.suite.pbig.ideas import parse_idea, trial_ideas, trial_patents
 from sozo.suite.pbig.rows import worth
 from sozo.suite.pbig.settings import PbigSettings
@@ -23,7 +22,6 @@ from sozo.suite.pbig.task import Pbig
 from sozo.tasks import finished_run, refuse_training
 from sozo.tasks.task import Answer, Item, Row
 
-JUDGING = JudgeSettings(judge_model="j")
 IDEA = {
     "title": "枕",
     "description": "眠る",
@@ -82,23 +80,15 @@ def test_a_long_field_is_cut_and_named():
 
 
 def test_worth_by_hand():
-    scores = {
-        "specificity": 3,
-        "technical_validity": 2,
-        "innovativeness": 5,
-        "competitive_advantage": 1,
-    }
-    axes = CRITERIA[:4]
-    assert worth(scores, axes) == pytest.approx((2 / 3 + 1 / 3 + 1 + 0) / 4)
-    assert worth(scores, axes, {"innovativeness": 3.0}) == pytest.approx(
-        (2 / 3 + 1 / 3 + 3 + 0) / 6
-    )
-    assert worth({"specificity": 3, "technical_validity": 1}, axes) == pytest.approx(
-        (2 / 3 + 0) / 4
-    )
-    assert worth({"specificity": 2}, axes) == pytest.approx((1 / 3) / 4)
-    assert worth({"specificity": 3}, axes) is None  # the second judgement failed
-    assert worth({}, axes) is None
+    markets = dict.fromkeys(MARKETS, 0)
+    scores = {"specificity": 3, "technical_validity": 2, "innovativeness": 5}
+    scores |= markets | {"competitive_advantage": 1}
+    assert worth(scores) == pytest.approx((2 / 3 + 1 / 3 + 1 + 0) / 5)
+    closed = {"specificity": 3, "technical_validity": 1} | markets
+    assert worth(closed) == pytest.approx((2 / 3 + 0) / 5)
+    assert worth({"specificity": 2}) == pytest.approx((1 / 3) / 5)
+    assert worth({"specificity": 3}) is None  # the second judgement failed
+    assert worth({}) is None
 
 
 MARKETS = [c.name for c in CRITERIA if c.not_applicable is not None]
@@ -108,7 +98,7 @@ def business(*scores):
     """Worth of an idea with all technical axes at 4, by need and size of B2B, then of B2C."""
     names = [f"{name}_{to}" for to in ("b2b", "b2c") for name in AXES_OF_MARKETS]
     technical = dict.fromkeys([c.name for c in CRITERIA[:4]], 4)
-    return worth(technical | dict(zip(names, scores, strict=True)), CRITERIA)
+    return worth(technical | dict(zip(names, scores, strict=True)))
 
 
 AXES_OF_MARKETS = ("need_validity", "market_size")
@@ -119,16 +109,6 @@ def test_need_and_market_size_count_once_for_the_better_served_market():
     assert business(1, 3, 2, 1) == pytest.approx((technical + 4 / 6) / 5)
     # A half market is none.
     assert business(3, 0, 0, 3) == pytest.approx(technical / 5)
-    # Weights hold within a market too; that of the pair is their mean, whichever market is served.
-    names = [f"{name}_{to}" for to in ("b2b", "b2c") for name in AXES_OF_MARKETS]
-    weights = dict(zip(names, (3.0, 1.0, 1.0, 3.0), strict=True))
-    scores = {"specificity": 4} | dict(zip(names, (3, 1, 0, 0), strict=True))
-    rated = [criterion for criterion in CRITERIA if criterion.name in scores]
-    assert worth(scores, rated, weights) == pytest.approx(
-        (1 + 2 * (3 * 1 + 1 / 3) / 4) / 3
-    )
-    none = dict.fromkeys(names[2:], 0.0)
-    assert worth(scores, rated, none) == pytest.approx((1 + 4 / 6) / 2)
 
 
 def test_naming_a_second_market_never_lowers_pay_and_no_market_is_the_worst():

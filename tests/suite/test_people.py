@@ -269,15 +269,12 @@ def test_a_folder_of_people_is_of_one_file_and_no_run(tmp_path, monkeypatch, cap
     assert (code, says("people: a folder of people is no answers", err)) == (2, True)
 
 
-@pytest.mark.parametrize(
-    "model", ["openai:text-embedding-3-large", "ja-ginza+openai:m"]
-)
-def test_words_go_to_a_server_only_where_people_agreed(
-    model, tmp_path, monkeypatch, capsys
+def test_words_go_to_a_server_within_a_consensus_only_where_people_agreed(
+    tmp_path, monkeypatch, capsys
 ):
     file, output = save(tmp_path / "p.csv", table(WIDE)), tmp_path / "out"
-    flags = ("people", file, "--embedding-model", model, "--output", output)
-    code, out, err = command(monkeypatch, capsys, *flags)
+    flags = (file, "--embedding-model", "ja-ginza+openai:m", "--output", output)
+    code, out, err = command(monkeypatch, capsys, "people", *flags)
     assert (code, out, says("people: words to a server", err)) == (2, "", True)
     assert not output.exists()
 

@@ -95,7 +95,7 @@ def test_people_get_it_by_default_and_models_do_not():
 FREE = ["自由", "優しさ", "お茶", "犬", "法律", "海", "数学", "走る", "靴", "走る"]
 
 
-def test_the_other_score_stands_beside(tmp_path, monkeypatch, capsys):
+def test_the_strict_score_stands_beside(tmp_path, monkeypatch, capsys):
     file = save(tmp_path / "p.csv", table([HEADINGS, ["1", *FREE]]))
     monkeypatch.setattr("shutil.which", lambda command: None)
 
@@ -108,12 +108,9 @@ def test_the_other_score_stands_beside(tmp_path, monkeypatch, capsys):
     one = row_of("people")
     assert one["sozo_words"] == "自由、お茶、犬、法律、海、数学、靴"
     assert float(one["sozo_score"]) > 0
-    assert one["sozo_other_score"] == ""
-    assert one["sozo_other_reason"] == "fewer_than_7_valid"
     assert "jumandic-speakers" in one["sozo_scale"]
     assert one["sozo_strict_reason"] == "not_noun"
     flags = ("--noun-checker", "jumandic", "--repeated-words", "representative")
     one = row_of("paper", *flags)
     assert "(repeated_words: representative)" in one["sozo_scale"]
     assert one["sozo_score"] == ""
-    assert float(one["sozo_other_score"]) > 0

@@ -114,18 +114,6 @@ def test_a_run_begins_anew_where_its_first_checkpoint_was_cut_short(tmp_path):
         whole_checkpoint(tmp_path, checkpoint)
 
 
-def test_a_checkpoint_of_an_earlier_version_is_taken_as_it_is(tmp_path):
-    checkpoint = whole(tmp_path, digests=False)
-    (checkpoint / "sozo_state.json").write_text(
-        '{"version": 1, "wandb_run_id": null}', "utf-8"
-    )
-    found, (line,) = whole_checkpoint(tmp_path)
-    assert found == checkpoint
-    assert line.startswith(
-        "checkpoint-4: of an earlier version, no sizes are written down"
-    )
-
-
 def test_a_process_reads_what_bears_its_number(monkeypatch, tmp_path):
     checkpoint = whole(tmp_path)
     for name in (

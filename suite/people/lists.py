@@ -5,6 +5,7 @@ lines, by commas, 、 or spaces, half-width katakana too. What a valid word is, 
 """
 
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -70,11 +71,19 @@ _PROSE = re.compile(
     "the|an?|i|it|was|is|to|of|and|but|not|very|.+(です|ます|でした|ました|かった|ので|けど|ない)"
 )
 _LABEL = r"(?:(?:単語|words?|no\.?|第|q)\s*)?"  # before a number
+_CIRCLED = re.compile(rf"{_LABEL}[①-⑳❶-❿➀-➓㊀-㊉]語?", re.IGNORECASE)
 _READING = re.compile(
     r"(?<=\w)[ \t]*(?:\((?![0-9]{1,2}\))[^()\n]*+\)|[\[【〈《<][ぁ-ゖァ-ヺー]++[\]】〉》>])"
 )
 _KANJI = "一二三四五六七八九十"
+_LETTERS = (
+    "アイウエオカキクケコ",
+    "あいうえおかきくけこ",
+    "abcdefghij",
+    "ABCDEFGHIJ",
+)  # that people count with
 _BEHIND = r"[\s.)\]】>:、,・-]"  # a number
+_SIGNS = ("So", "Sm", "Sk", "Po", "Co")  # of Unicode's categories; Co are Word's own
 _EDGES = AROUND + "・()（）[]<#*-:,、!?！？\n\t"
 
 
@@ -90,8 +99,8 @@ def people_words(text: str, language: str = "ja", whole: bool = False) -> list[s
     (['cat', 'ice cream'], ['cat', 'moon'])
     """
     text = _MACHINES.sub("\n", text)
-    text = nfkc(text.lower() if language == "en" else text)
-    text = _READING.sub("", _without_numbers(text))
+    text = nfkc(_CIRCLED.sub("\n", text.lower() if language == "en" else text))
+    text = _READING.sub("", _without_numbers(_without_marks(text)))
     if whole:
         words = [NUMBERING.sub("", line, count=1) for line in text.split("\n")]
     else:
@@ -107,6 +116,16 @@ def people_words(text: str, language: str = "ja", whole: bool = False) -> list[s
     return (
         [word for word in words if word not in nothing] if len(nothing) > 1 else words
     )
+
+
+def _without_marks(text: str) -> str:
+    """Line breaks for a sign that stands before every word, whatever it is: ◆犬 ◆法律."""
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    mark = lines[0][0] if lines else ""
+    if not mark or mark in _EDGES or unicodedata.category(mark) not in _SIGNS:
+        return text
+    before_each = text.count(mark) > 1 and all(line.startswith(mark) for line in lines)
+    return text.replace(mark, "\n") if before_each else text
 
 
 def _without_numbers(text: str) -> str:
@@ -126,7 +145,13 @@ def _without_numbers(text: str) -> str:
 @cache
 def _marker(number: int) -> re.Pattern[str]:
     own = _KANJI[number - 1 : number]
-    kanji = f"|(?<![^\\s、,;(]){own}{_BEHIND}+|{own}[.):]\\s*" if own else ""
+    letters = "".join(letters[number - 1 : number] for letters in _LETTERS)
+    before = "(?<![^\\s、,;(])"
+    kanji = (
+        f"|{before}(?:{own}{_BEHIND}+|[{letters}][.):、]+)|{own}[.):]\\s*"
+        if own
+        else ""
+    )
     digits = rf"(?<![0-9])0?{number}(?![0-9])\s*(?:語|つ目|個目|番目?)?{_BEHIND}*"
     return re.compile(rf"{_LABEL}(?:{digits}{kanji})", re.IGNORECASE)
 
@@ -167,11 +192,12 @@ def read_written(
     who, when = _as_one(participant.str.replace(_TOTAL, "", regex=True)), _as_one(trial)
     parts: list[pd.DataFrame] = []
     _refuse_headings_below(sheet)
+    times = _short(list(columns))
     for name, own in columns.items():
         words, text = zip(*_read(own, language), strict=True)
         if any(list(words) == part["words"].tolist() for part in parts):
             continue  # the same lists once more, such as in one cell and in ten
-        label = when if len(columns) == 1 else (when + f" {name}").str.strip()
+        label = when if len(columns) == 1 else (when + f" {times[name]}").str.strip()
         part = pd.DataFrame({"participant": who, "trial": label, "text": text})
         parts.append(part.assign(words=words, group=of))
     lists = pd.concat(parts).sort_index(kind="stable")
@@ -202,6 +228,20 @@ def read_written(
         "spellings": spelled.unique().tolist(),
     }
     return lists
+
+
+def _short(questions: Sequence[str]) -> Mapping[str, str]:
+    """What tells questions apart, where all begin or end with such: 前 of 前：10個書いてください, 後 of 名詞（後）.
+
+    >>> _short(["前：10個", "後：もう10個"]), _short(["名詞（前）", "名詞（後）"]), _short(["a: x", "b"])
+    ({'前：10個': '前', '後：もう10個': '後'}, {'名詞（前）': '前', '名詞（後）': '後'}, {'a: x': 'a: x', 'b': 'b'})
+    """
+    for form in (r"([^:：]{1,12})[:：].*", r".*[(（]([^()（）]{1,12})[)）]"):
+        found = [re.fullmatch(form, name, re.DOTALL) for name in questions]
+        short = [match[1].strip() for match in found if match]
+        if len(set(short)) == len(questions):
+            return dict(zip(questions, short, strict=True))
+    return {name: name for name in questions}
 
 
 def _refuse_wrong(sheet: Sheet, lists: "pd.DataFrame", asked: str) -> None:

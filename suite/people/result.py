@@ -52,6 +52,11 @@ if TYPE_CHECKING:
     from sozo.tasks.dat.task import Dat
 
 _SHOWN, _FIRST = 500, 10  # lists on the page; names in a note
+# What only an answer to a question of consent says.
+_CONSENTS = re.compile(
+    r"^(?:同意|承諾|許可)(?:し|す|いた|致)|^I (?:do not |don't )?(?:agree|consent)",
+    re.I,
+)
 # What the page of `sozo form` says of itself, in columns of its CSV.
 _FORM = ("instruction", "notes_shown", "score_shown", "seconds_limit")
 
@@ -327,7 +332,13 @@ def _notes(sheet: Sheet, lists: "pd.DataFrame") -> list[Sentence]:
         if lists.attrs[name]
     ]
     notes += [("trimmed", {"n": sheet.trimmed})] * bool(sheet.trimmed)
-    for column in answers.columns(*TEXTS["headings"]["consent"]):
+    named_so = answers.columns(*TEXTS["headings"]["consent"])
+    said_so = [
+        column
+        for _, column in answers.cells.items()
+        if column.str.contains(_CONSENTS).any()
+    ]
+    for column in {str(one.name): one for one in (*named_so, *said_so)}.values():
         counts = column[column != ""].value_counts().items()
         values = [("of_each", {"name": value, "n": n}) for value, n in counts]
         notes.append(("consent", {"column": column.name, "values": values}))

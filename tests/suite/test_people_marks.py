@@ -6,7 +6,13 @@ from fakes import AXES
 from sentences import refused
 from sheets import HEADINGS, WORDS, save, scored, table
 from sozo.data.sheet import read_sheet
-from sozo.suite.people.lists import read_written
+from sozo.suite.people.lists import people_words, read_written
+
+
+def test_letters_and_marks_of_some_words_stay_theirs():
+    assert people_words("vitamin\nxylophone\nion", "en")[0] == "vitamin"
+    assert people_words("★犬\n法律\n海") == ["★犬", "法律", "海"]
+
 
 # --- above and below the rows ---
 

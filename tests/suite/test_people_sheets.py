@@ -31,9 +31,11 @@ CELLS = {
     "wide_dot": numbered(
         lambda k, w: f"{'１０' if k == 10 else WIDE[k - 1]}．{w}", "　"
     ),
+    "circled_kanji": numbered(lambda k, w: f"{chr(0x3280 + k - 1)}{w}", ""),
     "no": numbered(lambda k, w: f"No.{k} {w}", "、"),
     "count": numbered(lambda k, w: f"{k}つ目：{w}", "、"),
     "ordinal": numbered(lambda k, w: f"第{k}語 {w}"),
+    "letters": numbered(lambda k, w: f"{'アイウエオカキクケコ'[k - 1]}. {w}"),
     "one_missed": numbered(lambda k, w: w if k == 5 else f"{k}{w}"),
     "spaced_dashes": " – ".join(WORDS),
     "middle_dots": "・".join(WORDS),
@@ -43,6 +45,8 @@ CELLS = {
     "of a page": "<br>".join(WORDS),
     "of Excel": "_x000D_\n".join(WORDS),
     "nothing behind": "、".join([*WORDS, "無回答", "わからない", "none"]),
+    "diamonds": numbered(lambda k, w: f"◆{w}", ""),
+    "bullets of Word": numbered(lambda k, w: f"\uf0b7 {w}"),
 }
 
 
@@ -124,6 +128,7 @@ def test_two_lists_in_a_row_are_two_trials(tmp_path):
     assert lists["words"].tolist() == [WORDS, WORDS[::-1]] * 2
     both = ["、".join(WORDS), "、".join(WORDS[::-1])]
     for headings, trials in {
+        ("回答（前）", "回答（後）"): ["前", "後"],
         ("Ten words", "Ten words"): ["Ten words", "Ten words (again)"],
     }.items():
         assert lists_of(tmp_path, wide(headings, [both]))["trial"].tolist() == trials

@@ -51,7 +51,8 @@ def setting(
     """A dataclass field with the line that `--help` shows, or what makes it when help is built, of code's constants.
 
     By default it affects the result: a folder of results is not continued with another value of such a field. What only
-    changes speed or place (a cache, a concurrency) may change. `least` is for `Checked`. A `rare` one is a flag that
+    changes speed or place (a cache, a concurrency) may change, and so may where something lies that is recorded by its
+    content (a file of items). `least` is for `Checked`. A `rare` one is a flag that
     `--help-all` alone shows.
     """
     line = _Line(text, affects_result, least, rare)

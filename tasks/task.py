@@ -252,7 +252,10 @@ class Task:
     # What a run of evaluation asks; the defaults do for a task whose answers are scored one by one.
 
     def deciding(self) -> dict[str, Any]:
-        """Settings that decide a score (JSON values): a run's folder is not continued with others."""
+        """Settings that affect a result, by their own mark (JSON values): a run's folder is not continued with others.
+
+        A subclass adds what is not told by their values, such as the content of a file.
+        """
         return deciding(self.settings)
 
     def describe(self) -> dict[str, Any]:

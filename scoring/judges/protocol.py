@@ -127,7 +127,7 @@ class JudgeSettings(Spending):
         affects_result=False,
     )
     judge_endpoint: str | None = rare_setting(
-        None, f"How the judge's endpoint is spoken to: {HELP}."
+        None, f"How the judge's endpoint is spoken to: {HELP}.", affects_result=False
     )
     judge_concurrency: int = rare_setting(
         16, "Judgements under way at once.", affects_result=False, least=1

@@ -11,7 +11,7 @@ from sozo.tasks.run_result import RunResult
 class PbigRunResult(RunResult):
     """Ideas with their scores."""
 
-    same = ("patents_sha256", "language", "embedding_model", "embedding_revision")
+    same = ("patents_sha256", "pbig_language")
     wrong_form = ("no_json", "not_four_fields", "blank_field")
 
     @property

@@ -21,6 +21,7 @@ class PbigSettings(JudgeSettings):
     pbig_patents: str | None = setting(
         None,
         "JSONL file of patents (id, title, abstract, claims); default: sozo's 24 invented technologies, a trial.",
+        affects_result=False,
     )
     pbig_language: str = setting(
         "ja",

@@ -97,15 +97,19 @@ class Pbig(JudgedTask):
         ]
 
     def deciding(self) -> dict[str, Any]:
-        """The patents' content, the language, who judges, and what tells ideas apart."""
+        """The patents' content, too, and all of the judge that decides a reply."""
         judge = self.known_judge
         return {
             "patents_sha256": digest(map(asdict, self.patents)),
-            "num_patents": len(self.patents),
-            "language": self.settings.pbig_language,
+            "judge": {"model": judge.name, "prompt": PROMPT, **judge.parameters},
+            **super().deciding(),
+        }
+
+    def describe(self) -> dict[str, Any]:
+        """What tells ideas apart, which need not be loaded."""
+        return {
             "embedding_model": self.settings.pbig_embedding_model,
             "embedding_revision": self.settings.pbig_embedding_revision,
-            "judge": {"model": judge.name, "prompt": PROMPT, **judge.parameters},
         }
 
     def facts(self) -> dict[str, Any]:

@@ -117,11 +117,8 @@ class Sipen(Task):
 
     def deciding(self) -> dict[str, Any]:
         """The items' content, and how they are asked."""
-        items = {"items_sha256": content_hash(self.asked), "num_items": len(self.asked)}
-        return items | {
-            "sipen_prompt": self.form_name,
-            "sipen_context": self.settings.sipen_context,
-        }
+        items = {"items_sha256": content_hash(self.asked)}
+        return items | super().deciding() | {"sipen_prompt": self.form_name}
 
     def facts(self) -> dict[str, Any]:
         return {

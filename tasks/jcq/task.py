@@ -51,20 +51,29 @@ class JcqSettings(JcqJudgeSettings):
     """Which questions are asked, and who judges the answers."""
 
     trial: bool = setting(
-        False, "Ask sozo's own 35 trial questions: offline, and not the benchmark."
+        False,
+        "Ask sozo's own 35 trial questions: offline, and not the benchmark.",
+        affects_result=False,
     )
     questions: str | None = setting(
-        None, "JSONL file, or a hub dataset (default: nlp-waseda/JCQ, split test)."
+        None,
+        "JSONL file, or a hub dataset (default: nlp-waseda/JCQ, split test).",
+        affects_result=False,
     )
     questions_revision: str | None = rare_setting(
-        None, "Hub revision of the questions; their content is checked in any case."
+        None,
+        "Hub revision of the questions; their content is checked in any case.",
+        affects_result=False,
     )
     any_questions: bool = rare_setting(
-        False, "Take questions that are not the 700 of the benchmark; no JCQ score."
+        False,
+        "Take questions that are not the 700 of the benchmark; no JCQ score.",
+        affects_result=False,
     )
     judgements: str | None = setting(
         None,
         "Of answers that exist (score): what JCQ-judge had --judge-model say about them, JSONL. Nobody is asked.",
+        affects_result=False,
     )
 
 
@@ -119,26 +128,22 @@ class Jcq(JudgedTask):
         return (replace(rubric, read=READERS[settings.verdicts]),)
 
     def deciding(self) -> dict[str, Any]:
-        """The questions' content, and what the judgements' keys are made of."""
-        questions = {
-            "questions_sha256": content_hash(self.questions),
-            "num_questions": len(self.questions),
-        }
+        """The content of questions and judgements, too, and all of the judge that decides a reply."""
+        known = {"questions_sha256": content_hash(self.questions)}
+        settings = super().deciding()
         if self.settings.verdicts not in READERS:
             raise UserError(
                 f"verdicts must be one of {', '.join(READERS)}, not {self.settings.verdicts}"
             )
-        questions["verdicts"] = self.settings.verdicts
         if self.settings.judgements:
-            return questions | self._imported(self.settings.judgements)
+            return known | self._imported(self.settings.judgements) | settings
         prompt, judge = self.settings.judge_prompt, self.known_judge
         if prompt not in JCQ_RUBRICS:
             raise UserError(
                 f"judge_prompt must be one of {', '.join(JCQ_RUBRICS)}, not {prompt}"
             )
-        return questions | {
-            "judge": {"model": judge.name, "prompt": prompt, **judge.parameters}
-        }
+        asked = {"model": judge.name, "prompt": prompt, **judge.parameters}
+        return known | {"judge": asked} | settings
 
     def _imported(self, judgements: str) -> dict[str, Any]:
         """What decides the judgements where they come from JCQ-judge's file, and nobody is asked."""

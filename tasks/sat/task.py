@@ -6,7 +6,6 @@ from functools import cache, cached_property
 from typing import Any
 
 from sozo.data.prompts import fill, prompt
-from sozo.data.settings import deciding
 from sozo.scoring.measure import Measure
 from sozo.tasks.held_out import fingerprint, refuse
 from sozo.tasks.sat.compliance import check, kept_score
@@ -69,11 +68,7 @@ class Sat(Task):
 
     def deciding(self) -> dict[str, Any]:
         """The encoder, and what the stories say, whatever file they come from."""
-        stories = {
-            "stories_sha256": stories_digest(self.stories),
-            "num_stories": len(self.stories),
-        }
-        return stories | deciding(self.settings)
+        return {"stories_sha256": stories_digest(self.stories), **super().deciding()}
 
     def describe(self) -> dict[str, Any]:
         return self.scorer.describe()

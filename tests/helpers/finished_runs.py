@@ -105,7 +105,6 @@ def given_jcq(path, source, scores, *, judge=JUDGE, questions=QUESTION_OF_TASK):
     """`scores`: question id -> a list of what each answer to it got: four numbers, or None for an unparseable reply."""
     settings = {
         "questions_sha256": content_hash(questions),
-        "num_questions": len(questions),
         "judge": judge,
     }
     folder = RunFolder(path, {"task": "jcq", **settings})

@@ -184,7 +184,6 @@ def test_items_of_a_file_are_asked(tmp_path):
     (item,) = Sipen(SipenSettings(sipen_items=str(tmp_path / "i.jsonl"))).items()
     assert item.prompt.endswith("\nAnswer: ")
     assert "Premise: Some fell.\n" in item.prompt
-    assert Sipen().deciding()["sipen_prompt"] == "sipen-ja-v2"
     for name in ("sipen_context", "sipen_prompt"):
         with refused(f"sipen: {name}"):
             Sipen(SipenSettings(**{name: "some"})).items()

@@ -5,17 +5,20 @@ import os
 import random
 import re
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 import warm
-from fakes import list_text
+from fakes import FakeJudge, list_text
 from model_server import KEY, completion, server
 from pages import cells_of
 from sentences import refused
+from sozo.data.settings import deciding
 from sozo.eval.evaluated import find_evaluated
-from sozo.tasks import task_type
+from sozo.tasks import task_type, task_types
+from sozo.tasks.jcq.task import JcqSettings
 from sozo.tasks.task import Answer, Row
 
 HELPERS = Path(__file__).parents[1] / "helpers"
@@ -150,3 +153,12 @@ def test_a_value_that_no_measure_names_is_refused(monkeypatch):
     item = task.items()[0]
     with refused("task: a value that no measure names"):
         task.with_others([item], [Answer("1", item.id, "x")], [Row({"lipo": 1.0})])
+
+
+@pytest.mark.parametrize("name", task_types())
+def test_what_a_setting_is_marked_as_decides_whether_a_folder_goes_on(name):
+    task = task_type(name)(JcqSettings(trial=True) if name == "jcq" else None)
+    task.judge = FakeJudge(str)
+    names = {field.name for field in fields(task.settings)}
+    compared = task.deciding().keys() & names
+    assert compared == deciding(task.settings).keys()

@@ -3,7 +3,6 @@
 Terminal, page, CSV, LaTeX, W&B and notebook are loops over these rows: none of them computes or compares.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -75,8 +74,8 @@ class Finding:
             return NOT_COMPARED
         if self.estimate.low is None:
             return NO_INTERVAL
-        known, ratio = self.estimate, self.kind == RATIO
-        sign = known.sign_of_ratio if ratio else known.sign
+        known = self.estimate
+        sign = known.sign_of_ratio if self.kind == RATIO else known.sign
         return {1: HIGHER, -1: LOWER, 0: NOT_APART}[sign]
 
     @property
@@ -178,9 +177,7 @@ class Findings:
     @cached_property
     def tasks(self) -> dict[str, type[Task]]:
         """The tasks that have runs, in their order."""
-        return {
-            name: task for name, task in task_types().items() if name in self.columns
-        }
+        return {name: task_types()[name] for name in self.columns}
 
     @cached_property
     def _by_place(self) -> dict[tuple[str, str, str, str], Finding]:
@@ -339,24 +336,25 @@ class _Pair:
     shared: _Shared
 
     def rows(self) -> Iterator[Finding]:
+        score_level, other_level = self._levels
         for task in self.shared.tasks:
             main = task.known_by()
             first = [measure.name for measure in first_measures(task)]
             # Drawn lists are no contestants: of them only gains are told, which have no number of their own.
             for measure in compared_measures(task) if not self.method.reference else ():
                 shown = measure.name in first and not self._full(task, measure)
-                alone = measure.name == main.name and not task.control
-                level = self._level(alone) if shown else LEVEL
+                level = other_level if shown else LEVEL
+                if shown and measure.name == main.name and not task.control:
+                    level = score_level
                 if found := compare(self.base, self.method, measure, level):
                     yield self._row(task, measure, found, first=shown)
             for judge, pair in self._by_judges(task).items():
-                level = self._level(True)
-                if found := compare(pair.base, pair.method, main, level):
+                if found := compare(pair.base, pair.method, main, score_level):
                     row, by = pair._row(task, main, found), main.by(judge)
                     known = replace(row.measure, name=by.name)
                     yield replace(row, measure=known, column=by.short, label=by.name)
             if line := self._curves.get(task.name):
-                found = line.difference(self._level(False))
+                found = line.difference(other_level)
                 own: Any = {"kind": CURVE, "went_for": line.up, "notes": line.notes}
                 yield self._row(task, line.measure, found, **own)
             if task.second and self.shared.second:
@@ -445,7 +443,7 @@ class _Pair:
             bases.add(str(before.folder))
         lacking, from_one = len(self.method.runs) - len(runs), len(bases) < len(runs)
         alone = bool(self.base.seeds and not self.method.seeds)
-        level = self._level(False)
+        _, level = self._levels
         gains = GainOverRuns.of([] if lacking else pairs, level, from_one, alone)
         for part in PARTS:
             paired = part == "gain_pairing"
@@ -509,24 +507,25 @@ class _Pair:
         )
         return YES if theirs == YES else ours
 
-    def _level(self, main: bool) -> float:
-        """Of simultaneous intervals: half of 5% for the tasks' first measures, half for the others, in equal parts."""
-        return 1 - (1 - LEVEL) / 2 / max(1, self._sharing[main])
-
     @cached_property
-    def _sharing(self) -> Counter[bool]:
-        """How many first measures (True), and how many others, could be told apart by chance, whatever flags were given."""
-        could = Counter[bool]()
+    def _levels(self) -> tuple[float, float]:
+        """Levels at which all intervals of the first screen hold at once: of the tasks' scores, and of all others.
+
+        Half of 5% is for the scores, half for the others, in equal parts for what chance could tell apart, whatever
+        flags were given.
+        """
+        scores, others = list[bool](), list[bool]()
         for task in self.shared.tasks:
             main = task.known_by()
             for one in filter(None, (*first_measures(task), task.second)):
-                alone = one.name == main.name and not task.control
-                could[alone] += self._could_differ(task, one)
+                score = one.name == main.name and not task.control
+                (scores if score else others).append(self._could_differ(task, one))
             for pair in self._by_judges(task).values():
-                could[True] += pair._could_differ(task, main)
+                scores.append(pair._could_differ(task, main))
             if line := self._curves.get(task.name):
-                could[False] += not line.reason
-        return could
+                others.append(not line.reason)
+        half = (1 - LEVEL) / 2
+        return 1 - half / max(1, sum(scores)), 1 - half / max(1, sum(others))
 
     def _could_differ(self, task: type[Task], measure: Measure) -> bool:
         """A target is no evidence, what both sides always have cannot differ, what is not compared has no interval."""

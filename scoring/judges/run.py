@@ -1,7 +1,7 @@
 """Judging: which answers a judge is asked about, and which again; what that may cost; what holds in the end."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -148,21 +148,17 @@ def judge_answers(
         else nullcontext(ledger) as opened
     ):
         lines = opened.judgements
-        ours = [line for line in lines if line.judge == judge.name]
-        if isinstance(ledger, Path):
-            counted = [line for line in ours if line.key in by_key]
-        else:
-            counted = [line for line in ours if line.prompt == rubric.name]
-        asking = _Asking(
-            judge, rubric, opened, by_key, counted, settings, budget, on_judgement
-        )
-        if budget is None:
-            asking.budget.spent = sum(map(asking.cost_for_sure, ours))
+        asking = _Asking(judge, rubric, opened, by_key, settings, budget, on_judgement)
         run_to_end(asking.ask_all(_due(lines, by_key, settings.retry_unjudged)))
-        judging = judging_of(lines, keys, asking.price)
+    judging = judging_of(lines, keys, asking.price)
     judging.requests = asking.requests
     judging.stopped = asking.stopped
-    judging.cost_at_most = asking.spent
+    many = isinstance(ledger, Ledger)  # calls, which are told together
+    judging.cost_at_most = sum(
+        asking.cost_at_most(line)
+        for line in asking.of_judge()
+        if line.key in by_key or (many and line.prompt == rubric.name)
+    )
     return judging
 
 
@@ -251,7 +247,7 @@ def _due(
 class _Asking:
     """As many workers as the judge takes prompts at once, and what they share: ledger, budget, the reason to stop.
 
-    `answers` are by their judgements' keys; `paid` are earlier judgements of theirs.
+    `answers` are by their judgements' keys.
     """
 
     def __init__(
@@ -260,7 +256,6 @@ class _Asking:
         rubric: Rubric,
         ledger: Ledger,
         answers: Mapping[str, ToJudge],
-        paid: Iterable[Judgement],
         settings: JudgeSettings,
         budget: Budget | None,
         on_judgement: Callable[[Judgement], None] | None,
@@ -277,15 +272,22 @@ class _Asking:
             key: rubric.prompt(answer.question, answer.answer)
             for key, answer in answers.items()
         }
-        self.spent = sum(map(self.cost_for_sure, paid))
-        self.budget = budget or Budget(settings.max_cost, file=settings.budget_file)
         if isinstance(judge, Endpoint) and judge.bill:
-            # Each of its requests is held against the bill's
-            self.budget = Budget(None)
+            budget = Budget(None)  # each of its requests is held against the bill's
+        elif budget is None:
+            spent = sum(map(self.cost_at_most, self.of_judge()))
+            budget = Budget(settings.max_cost, spent, settings.budget_file)
+        self.budget = budget
         self._failed = False
         self._blame = Blame()
-        if any(line.reply and line.judge == judge.name for line in ledger.judgements):
+        if any(line.reply for line in self.of_judge()):
             judge.proven = True
+
+    def of_judge(self) -> Iterator[Judgement]:
+        """The judge's own lines of the ledger, earlier runs' too."""
+        return (
+            line for line in self.ledger.judgements if line.judge == self.judge.name
+        )
 
     async def ask_all(self, due: Sequence[tuple[str, bool]]) -> None:
         """Ask all that is `_due`."""
@@ -318,14 +320,13 @@ class _Asking:
                 return None
             self.requests += 1
             judgement = self._judgement(key, await self.judge.ask(self._prompts[key]))
-            cost = self.cost_for_sure(judgement)
+            cost = self.cost_at_most(judgement)
             self.ledger.append(judgement)
         except OverBudgetError as error:
             self.stopped = str(error)
             return None
         finally:
             self.budget.settle(most, cost)
-            self.spent += cost
         if self.on_judgement:
             self.on_judgement(judgement)
         if self._blame.is_servers(key, judgement.status is not Status.API_ERROR):
@@ -388,7 +389,7 @@ class _Asking:
             default=0.0,
         )
 
-    def cost_for_sure(self, line: Judgement) -> float:
+    def cost_at_most(self, line: Judgement) -> float:
         """What a line cost; where that is not known, the most that it can have cost."""
         cost = _cost_of(line, self.price)
         unpaid = line.status is Status.API_ERROR

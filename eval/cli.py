@@ -309,6 +309,12 @@ def _serve_command(kind: type[Task]) -> Callable[..., None]:
     return with_flags(command, {kind.name: kind.Settings})
 
 
+def _pays_alone(kind: type[Task]) -> bool:
+    from sozo.rewards.task import reward_options
+
+    return reward_options(kind) is not None and not kind.measures[0].together
+
+
 def _add_judge(task: Task, loaded: Loaded) -> None:
     for each in (task, *task.others):
         if (judge_settings := each.judge_settings) is not None:
@@ -331,8 +337,6 @@ def make_app(words: Sequence[str] | None = None) -> typer.Typer:
 
     With the `words` of a command line that command alone has its flags, and shows those of the tasks that are named.
     """
-    from sozo.rewards.task import reward_options
-
     app, score, serve = (
         typer.Typer(
             help=_ABOUT,
@@ -347,50 +351,47 @@ def make_app(words: Sequence[str] | None = None) -> typer.Typer:
         )
         for _ in range(3)
     )
-
-    def asked(name: str) -> bool:
-        return words is None or name in words[:1]
-
-    def add(name: str, command: Callable[..., Any], **flags: Any) -> None:
-        if asked(name):
-            add_command(app, name, with_flags(command, **flags))
-        else:  # to be listed: flags of all commands take a quarter of a second
-            line = (command.__doc__ or "").partition("\n")[0]
-            app.command(name, short_help=line)(lambda: None)
-
-    tasks = task_types()
-    settings = {name: task.Settings for name, task in tasks.items()}
-    named = {word.rpartition("=")[2] for word in words or ()}
-    # Judgements only mean something where answers exist.
-    without = "model", "source", "judgements"
-    add("run", run, groups=settings, without=without, hidden=settings.keys() - named)
-    add(Dat.name, dat, groups={Dat.name: Dat.Settings}, without=without[2:])
-    for command in (report, answers, compare):
-        add(command.__name__, command)
-    for name, task in tasks.items():
-        if asked("score"):
-            add_command(score, name, _score_command(task))
-        paid = reward_options(task) is not None and not task.measures[0].together
-        if asked("serve") and paid:
-            add_command(serve, name, _serve_command(task))
     app.add_typer(score, name="score", help=_SCORE)
     app.add_typer(serve, name="serve", help=_SERVE)
+    tasks, first = task_types(), words[0] if words else ""
+    settings = {name: task.Settings for name, task in tasks.items()}
+    hidden = settings.keys() - {word.rpartition("=")[2] for word in words or ()}
+    # Judgements only mean something where answers exist.
+    without = "model", "source", "judgements"
+    flags: dict[str, Any] = {
+        "run": {"groups": settings, "without": without, "hidden": hidden},
+        Dat.name: {"groups": {Dat.name: Dat.Settings}, "without": without[2:]},
+    }
+    commands: dict[str, Callable[..., Any]] = {
+        command.__name__: command for command in (run, dat, report, answers, compare)
+    }
+    taken = ["score", "serve", *commands]
     owned = {
         own.__name__.replace("_", "-"): printing(own)
         for task in tasks.values()
         for own in task.commands
     }
-    taken = ["score", "serve", *(str(each.name) for each in app.registered_commands)]
-    if words and words[0] in taken:  # nothing that joins need be imported
-        return app
-    of_paper = list[tuple[str, Callable[..., Any]]](owned.items())
-    for name, (_, command) in added(COMMANDS, [*taken, *owned]).items():
-        if command.__module__.startswith(FOR_PAPERS):
-            of_paper.append((name, command))
-        else:
-            add(name, command)
-    for name, command in of_paper:
-        add(name, command)
+    if first not in taken:  # else nothing that joins need be imported
+        joined = added(COMMANDS, [*taken, *owned])
+        commands |= owned | {name: joined[name].value for name in joined}
+
+    def asked(name: str) -> bool:
+        return words is None or name == first
+
+    def of_paper(name: str) -> bool:
+        return name in owned or commands[name].__module__.startswith(FOR_PAPERS)
+
+    for name in sorted(commands, key=of_paper):
+        if asked(name):
+            add_command(app, name, with_flags(commands[name], **flags.get(name, {})))
+        else:  # to be listed: flags of all commands take a quarter of a second
+            line = (commands[name].__doc__ or "").partition("\n")[0]
+            app.command(name, short_help=line)(lambda: None)
+    for name, task in tasks.items():
+        if asked("score"):
+            add_command(score, name, _score_command(task))
+        if asked("serve") and _pays_alone(task):
+            add_command(serve, name, _serve_command(task))
     return app
 
 

@@ -179,7 +179,7 @@ class FrontierWriter(NounWriter):
     strength: float
     word_strength: float | None
     frontier_encoder: str | None  # None: what scores the task
-    dealt: bool
+    dealt: bool | None
 
     def load(self, task: Task | None = None, **_: Any) -> Generator:
         """The frontier is drawn from; a UserError without a task that has one."""

@@ -1,7 +1,7 @@
 """Who writes: what a user asked, and what that comes to (`decide`), after all checks that need no model."""
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
@@ -34,13 +34,6 @@ RANDOM, FRONTIER = OF_NOUNS = (
 )  # no language models: they draw lists of nouns
 OF_FORM = ("system_prompt", "chat_template_kwargs")
 _LOCAL = ("transformers", "vllm")
-_WRITERS: dict[str, type[Writer]] = {
-    "transformers": LocalWriter,
-    "vllm": VllmWriter,
-    "openai": EndpointWriter,
-    RANDOM: NounWriter,
-    FRONTIER: FrontierWriter,
-}
 _OF_FRONTIER = ("strength", "word_strength", "frontier_encoder", "dealt")
 
 
@@ -164,13 +157,14 @@ def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
     if arguments is not None:
         template = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
     brought = joined(GENERATORS).get(backend)
-    resolved: dict[str, Any] = {
+    source = asked.source or sampling.named(asked.model)
+    lengths = {
         "temperature": sampling.temperature or task.temperature,
         "max_new_tokens": asked.max_new_tokens or task.max_new_tokens,
-        "source": asked.source or sampling.named(asked.model),
     }
     record = deciding(asked) | {
-        **resolved,
+        **lengths,
+        "source": source,
         "backend": backend,
         "base_url": profile.server_at(public_url(base_url)) if base_url else None,
         "sampling": sampling.text or None,
@@ -183,20 +177,31 @@ def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
         unused.update(_OF_FRONTIER)
     if brought and sampling.temperature is None:  # it may take another, or have none
         unused.add("temperature")
-    known = {field.name: getattr(asked, field.name) for field in fields(asked)}
-    known |= resolved | {
+    who: dict[str, Any] = {
+        "model": asked.model,
+        "model_revision": asked.model_revision,
+        "source": source,
         "record": {name: record[name] for name in record if name not in unused},
         "sampling": sampling,
-        "form": read_form(system, template),
-        "profile": profile,
-        "base_url": base_url,
-        "concurrency": profile.concurrency or asked.concurrency,
-        "price": asked.price(),
-        "dealt": bool(asked.dealt),
-        "generator": brought and brought.value,
     }
-    kind = _WRITERS.get(backend, JoinedWriter)
-    return kind(**{field.name: known[field.name] for field in fields(kind)})
+    if backend == RANDOM:
+        return NounWriter(nouns=asked.nouns, **who)
+    if backend == FRONTIER:
+        who |= {name: getattr(asked, name) for name in _OF_FRONTIER}
+        return FrontierWriter(nouns=asked.nouns, **who)
+    who |= lengths | {"form": read_form(system, template)}
+    if brought:
+        return JoinedWriter(generator=brought.value, **who)
+    if backend == "openai":
+        return EndpointWriter(
+            profile=profile,
+            base_url=base_url,
+            concurrency=profile.concurrency or asked.concurrency,
+            price=asked.price(),
+            **who,
+        )
+    kind = VllmWriter if backend == "vllm" else LocalWriter
+    return kind(dtype=asked.dtype, slots=asked.slots, **who)
 
 
 def _backend(asked: GeneratorSettings, base_url: str | None) -> str:

@@ -363,6 +363,7 @@ def _as_dict(settings: Any, rules: type[Any]) -> dict[str, Any]:
 
 def _first_rule(bad: np.ndarray) -> np.ndarray:
     """Per answer 0, or the code of the first rule that a word fails; both script reasons are one rule."""
+    # The first rule has the greatest code (`CODE`); -128 is below all of them
     codes = np.where(bad == 0, np.int8(-128), bad).max(axis=1)
     codes[codes == -128] = 0
     foreign = np.isin(bad, SCRIPT_CODES)

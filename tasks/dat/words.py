@@ -20,6 +20,8 @@ from sozo.scoring.plain_lists import WordIndex, word_hashes
 from sozo.tasks.dat.table import read_lists
 
 REASONS = tuple(Reason)
+# Arrays hold a word's noun by its number, 0 or more, or the code of why it is none; an answer's code is 0 where it is
+# usable. Codes fall in the rules' order, so that of several the greatest is the first rule's.
 CODE = {reason: -1 - i for i, reason in enumerate(REASONS)}
 SCRIPT_CODES = (
     CODE[Reason.NOT_JAPANESE],

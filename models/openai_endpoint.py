@@ -27,7 +27,7 @@ from sozo.scoring.endpoint.client import (
     read_usage,
 )
 from sozo.scoring.endpoint.greeting import CHAT, GREETING, first_accepted
-from sozo.scoring.endpoint.pace import Blame, RetryPolicy
+from sozo.scoring.endpoint.pace import CircuitBreaker, RetryPolicy
 from sozo.scoring.endpoint.profile import NONE, Profile
 from sozo.scoring.final_text import Ending, ending
 from sozo.tasks.task import Task
@@ -59,7 +59,7 @@ class OpenAIGenerator:
     A server that ignores `top_k` (see `_forms`) cannot be told apart, nor one that ignores a seed (`transformers serve`
     seeds the process: only `concurrency=1` is repeatable). A reply without text is an empty answer, and so is a
     prompt that a filter declines or that gets no reply after all attempts (see `Endpoint`) while others are answered
-    (`Blame`): `finish_reason` is then content_filter or error, and of a model's refusal, whose words are kept, refusal.
+    (`CircuitBreaker`): `finish_reason` is then content_filter or error, and of a model's refusal, whose words are kept, refusal.
     A reply of as many tokens as it may have is cut, whatever the server says. A server that answers nobody, or no
     longer, ends the batch. In
     `keep`, the folder of the run's parts, a batch that fails half way leaves what was paid for; the next call asks for
@@ -94,7 +94,7 @@ class OpenAIGenerator:
         self.temperature = None if temperature == NONE else float(temperature)
         self._writer, self._keep = writer, keep
         self._kept: Path | None = None  # the file of the latest batch
-        self._blame = Blame()
+        self._breaker = CircuitBreaker()
         # By an earlier run
         self._proven = keep is not None and any(keep.glob("part-*"))
         self._form, self._request = self._accepted_form()
@@ -108,7 +108,7 @@ class OpenAIGenerator:
         path = self._file(batch)
         kept = _read_kept(path, len(prompts)) if path else {}
         for k in kept:
-            self._blame.is_servers(prompts[k], True)
+            self._breaker.trips(prompts[k], True)
         # Each prompt once before any is asked again: one that is never answered must not come alone.
         places = defaultdict[str, Iterator[int]](count)
         missing = sorted(
@@ -132,7 +132,7 @@ class OpenAIGenerator:
                 note(done=1, failed=completion is None)
                 if completion is None:
                     errors[k] = outcome.error
-                if self._blame.is_servers(prompts[k], completion is not None):
+                if self._breaker.trips(prompts[k], completion is not None):
                     raise _ServerSuspectedError(
                         str(self._endpoint.failure(outcome.error))
                     )
@@ -161,21 +161,21 @@ class OpenAIGenerator:
                 except _ServerSuspectedError:
                     # Unless a prompt that it answered before is answered again: then these prompts are at fault.
                     if (
-                        not self._blame.answered
-                        or self._greet(self._request, min(self._blame.answered)).value
+                        not self._breaker.answered
+                        or self._greet(self._request, min(self._breaker.answered)).value
                         is None
                     ):
                         raise
-                    self._blame.in_a_row.clear()
+                    self._breaker.in_a_row.clear()
                 missing = [k for k in missing if k not in kept and k not in errors]
         if errors:
             if (
-                self._blame.in_a_row
+                self._breaker.in_a_row
                 and (greeted := self._greet(self._request)).value is None
             ):
                 raise self._endpoint.failure(greeted.error)
             why = next(iter(errors.values()))
-            if not (self._blame.answered or self._proven):
+            if not (self._breaker.answered or self._proven):
                 raise UndecidedError(str(self._endpoint.failure(why)))
             lost = f"{len(errors)} of {len(prompts)} prompts got no answer ({why})"
             tqdm.write(

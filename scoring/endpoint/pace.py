@@ -80,7 +80,7 @@ def is_ending() -> bool:
     return bool(_errors.get(None))
 
 
-class Blame:
+class CircuitBreaker:
     """Whose fault it is that prompts get no answer: their own while others are answered, else the server's."""
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class Blame:
         # Those without an answer since the last one with one
         self.in_a_row: list[str] = []
 
-    def is_servers(self, prompt: str, answered: bool) -> bool:
+    def trips(self, prompt: str, answered: bool) -> bool:
         """Note what came of a prompt; whether the server is to blame.
 
         A prompt that was never answered while others were counts once, however often it is asked.

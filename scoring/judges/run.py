@@ -13,7 +13,12 @@ from sozo.data.errors import UserError
 from sozo.data.progress import answers_bar, note
 from sozo.scoring.endpoint.bill import Budget, OverBudgetError, Price
 from sozo.scoring.endpoint.client import Endpoint, Reply
-from sozo.scoring.endpoint.pace import GIVE_UP_AFTER, Blame, for_each, run_to_end
+from sozo.scoring.endpoint.pace import (
+    GIVE_UP_AFTER,
+    CircuitBreaker,
+    for_each,
+    run_to_end,
+)
 from sozo.scoring.final_text import Ending, ending
 from sozo.scoring.judges.ledger import (
     Judgement,
@@ -279,7 +284,7 @@ class _Asking:
             budget = Budget(settings.max_cost, spent, settings.budget_file)
         self.budget = budget
         self._failed = False
-        self._blame = Blame()
+        self._breaker = CircuitBreaker()
         if any(line.reply for line in self.of_judge()):
             judge.proven = True
 
@@ -329,7 +334,7 @@ class _Asking:
             self.budget.settle(most, cost)
         if self.on_judgement:
             self.on_judgement(judgement)
-        if self._blame.is_servers(key, judgement.status is not Status.API_ERROR):
+        if self._breaker.trips(key, judgement.status is not Status.API_ERROR):
             raise UserError(
                 f"judge {self.judge.name}: {GIVE_UP_AFTER} prompts in a row got no reply "
                 f"(the last: {judgement.error}); fix it and run again with --retry-unjudged"

@@ -11,7 +11,7 @@ from http_server import wait_until
 from judge_server import serving
 from sozo.data.errors import UserError
 from sozo.scoring.endpoint.client import Endpoint
-from sozo.scoring.endpoint.pace import Blame, RetryPolicy, run_to_end
+from sozo.scoring.endpoint.pace import CircuitBreaker, RetryPolicy, run_to_end
 
 KEY = "sk-test/0123456789abcdef"
 QUICK = RetryPolicy(retries=3, first_wait=0.01, longest_wait=0.02, patience=1.0)
@@ -132,8 +132,8 @@ def test_no_secret_is_shown_however_it_is_echoed(serve):
 
 
 def test_an_answer_ends_what_failed_in_a_row():
-    blame = Blame()
-    assert not any(blame.is_servers(f"a{k}", answered=False) for k in range(19))
-    assert not blame.is_servers("b", answered=True)
-    assert not any(blame.is_servers(f"c{k}", answered=False) for k in range(19))
-    assert blame.is_servers("d", answered=False)
+    breaker = CircuitBreaker()
+    assert not any(breaker.trips(f"a{k}", answered=False) for k in range(19))
+    assert not breaker.trips("b", answered=True)
+    assert not any(breaker.trips(f"c{k}", answered=False) for k in range(19))
+    assert breaker.trips("d", answered=False)

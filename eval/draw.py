@@ -148,7 +148,7 @@ def draw_answers(
         # Before the model is paid for answers that nobody could judge.
         for each in (task, *task.others):
             if isinstance(each.judge, EndpointJudge) and not each.judge.proven:
-                each.judge.greet()
+                each.judge.check_health()
         writer = writer.pinned()  # what has to be made or downloaded is made once
     wait()
     writer = writer.pinned()

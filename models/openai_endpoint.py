@@ -162,7 +162,9 @@ class OpenAIGenerator:
                     # Unless a prompt that it answered before is answered again: then these prompts are at fault.
                     if (
                         not self._breaker.answered
-                        or self._greet(self._request, min(self._breaker.answered)).value
+                        or self._check_health(
+                            self._request, min(self._breaker.answered)
+                        ).value
                         is None
                     ):
                         raise
@@ -171,7 +173,7 @@ class OpenAIGenerator:
         if errors:
             if (
                 self._breaker.in_a_row
-                and (greeted := self._greet(self._request)).value is None
+                and (greeted := self._check_health(self._request)).value is None
             ):
                 raise self._endpoint.failure(greeted.error)
             why = next(iter(errors.values()))
@@ -246,7 +248,7 @@ class OpenAIGenerator:
         form = tried[first_accepted(self._endpoint, bodies, self._read)][1]
         return form, _forms(longest, truncation)[form]
 
-    def _greet(
+    def _check_health(
         self, request: dict[str, Any], prompt: str = GREETING
     ) -> RequestOutcome[Completion]:
         """What the server answers to a prompt that nobody could refuse."""

@@ -53,7 +53,7 @@ class EndpointJudge(Endpoint):
             decoder | profile.deciding() | {"server": profile.server_at(self.url)}
         )
 
-    def greet(self) -> None:
+    def check_health(self) -> None:
         """Have the server reply with one token, or as many as it insists on; UserError where it does not.
 
         What follows may find it gone again: it is not `proven` by this.

@@ -366,7 +366,7 @@ def judge_parts(task: JudgedTask, folder: Path) -> Judging:
     start = 0
     for path in part_paths(folder):
         own = slice(start, start + count_rows(path))
-        write_columns(path, known_columns(answers[own]) | task.worth_columns(rows[own]))
+        write_columns(path, known_columns(answers[own]) | task.score_columns(rows[own]))
         start = own.stop
     return judging
 

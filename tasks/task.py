@@ -275,9 +275,9 @@ class Task:
             why = no_answer(answer)
             known = Row() if why == ERROR else row
             rows.append(replace(known, reason=why) if why else row)
-        return self.worth_columns(self.with_others(items, answers, rows))
+        return self.score_columns(self.with_others(items, answers, rows))
 
-    def worth_columns(self, rows: Sequence[Row]) -> dict[str, Any]:
+    def score_columns(self, rows: Sequence[Row]) -> dict[str, Any]:
         """The columns `score` (of the first measure), `values`, `reason` and `facts`."""
         main = self.measures[0].name
         return {

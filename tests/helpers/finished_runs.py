@@ -58,7 +58,7 @@ def write_run(folder, task, items, answers, rows):
     write_items(folder, items)
     write_columns(
         folder / "answers" / "part-00000.parquet",
-        known_columns(answers) | task.worth_columns(rows),
+        known_columns(answers) | task.score_columns(rows),
     )
 
 

@@ -50,7 +50,7 @@ def lines(methods: Sequence[Method], task: str) -> list[list[Method]]:
 
 
 @dataclass(frozen=True)
-class BesideLine:
+class CurveGap:
     """A method beside its base's line, seed by seed; or the reason why they do not compare."""
 
     up: Measure
@@ -106,9 +106,9 @@ class BesideLine:
         return [translatable(form, x=x, across=name, n=self.size)]
 
 
-def beside_line(
+def curve_gap(
     base: Method, method: Method, methods: Sequence[Method], task: type[Task]
-) -> BesideLine | None:
+) -> CurveGap | None:
     """How a method lies beside its base's line; None where there is no line, or it is a point of it."""
     if task.curve is None or method.reference:
         return None
@@ -119,7 +119,7 @@ def beside_line(
         return None
     up, across = task.curve
     one_line = not (base.seeds and runs.keys() <= base.runs.keys())
-    nothing = BesideLine(next(iter(runs.values())).adapt(up), across, one_line=one_line)
+    nothing = CurveGap(next(iter(runs.values())).adapt(up), across, one_line=one_line)
     before = base.of_task(task.name)[0]
     for run in runs.values():
         if apart := not_alike(before, run, up):
@@ -132,12 +132,10 @@ def beside_line(
         n = min((run.counts(up)[0] for run in point.values()), default=0)
         if len(point) == len(runs) and alike and _LEAST * n > fewest:
             points.append(point)
-    return _beside(nothing, points)
+    return _gap(nothing, points)
 
 
-def _beside(
-    nothing: BesideLine, points: Sequence[Mapping[str, RunResult]]
-) -> BesideLine:
+def _gap(nothing: CurveGap, points: Sequence[Mapping[str, RunResult]]) -> CurveGap:
     """The first of `points`, runs by seed, beside the line through the others."""
     up, across, found = nothing.up, nothing.across, list[Above]()
     size = min(run.counts(up)[0] for point in points for run in point.values())

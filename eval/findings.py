@@ -10,7 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from sozo.eval.compare import Compared, Difference, all_pairs, compare, compare_models
-from sozo.eval.curve import CURVE, BesideLine, beside_line
+from sozo.eval.curve import CURVE, CurveGap, curve_gap
 from sozo.eval.evaluated import Evaluated, not_alike
 from sozo.eval.judge_noise import column_by, judge_noise, judged_twice, with_noise
 from sozo.eval.report.labels import english
@@ -417,10 +417,10 @@ class _Pair:
         }
 
     @cached_property
-    def _curves(self) -> dict[str, BesideLine]:
+    def _curves(self) -> dict[str, CurveGap]:
         """How the method lies beside its base's curve, of tasks where there is one."""
         own = self.base, self.method, self.shared.methods
-        found = [(task.name, beside_line(*own, task)) for task in self.shared.tasks]
+        found = [(task.name, curve_gap(*own, task)) for task in self.shared.tasks]
         return {name: line for name, line in found if line}
 
     def _gains(

@@ -61,7 +61,7 @@ class SamplingOptions(Checked):
         0, "Answers per batch and per parquet part (0: the task's own).", least=0
     )
 
-    def settled(self, task: Task, items: Sequence[Item]) -> Self:
+    def resolved(self, task: Task, items: Sequence[Item]) -> Self:
         """With the task's defaults filled in: of one item `TRIALS` usable answers, and no batch larger than that."""
         if self.num_answers is not None and self.num_usable is not None:
             raise UserError(
@@ -115,7 +115,7 @@ class Evaluation:
     @cached_property
     def sampling(self) -> SamplingOptions:
         """How many answers, with the task's defaults."""
-        return self.options.settled(self.task, self.items)
+        return self.options.resolved(self.task, self.items)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -196,7 +196,7 @@ def draw_parts(
 ) -> None:
     """Draw the parts of a table that are not in `folder` yet, which the caller vouches belongs to these settings.
 
-    The generator answers batch k as a function of (seed, k) and its prompts; `sampling` is settled. Of the best of
+    The generator answers batch k as a function of (seed, k) and its prompts; `sampling` is resolved. Of the best of
     several answers all are kept in the folder `drawn` beside this one.
     """
     size = sampling.batch_size

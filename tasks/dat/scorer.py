@@ -128,7 +128,7 @@ class DatSettings(EncoderSettings, NounRules, DatRules):
                 f"{given[0]} is about Japanese words, and the language is {self.language}; leave it out"
             )
 
-    def settled(self) -> Self:
+    def resolved(self) -> Self:
         """With `auto` decided. Cheap, and it catches an unknown or missing checker before a long file is read."""
         language = LANGUAGES[self.language]
         checker = language.checker if self.noun_checker == AUTO else self.noun_checker
@@ -221,7 +221,7 @@ class DatScorer:
     @classmethod
     def from_settings(cls, settings: DatSettings) -> Self:
         """Load the checker and the encoder."""
-        settings = settings.settled()
+        settings = settings.resolved()
         cache = Path(settings.embedding_cache) if settings.embedding_cache else None
         options: dict[str, Any] = {
             "cache": cache,

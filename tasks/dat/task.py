@@ -57,7 +57,7 @@ class Dat(Task):
 
     def __init__(self, settings: DatSettings | None = None) -> None:
         asked = settings or DatSettings()
-        super().__init__(asked.settled())
+        super().__init__(asked.resolved())
         self._default_checker = asked.noun_checker == AUTO
 
     @cached_property

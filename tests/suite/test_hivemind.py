@@ -267,4 +267,4 @@ def test_standins_come_out_in_their_order(standins):
 def test_fewer_than_two_answers_are_refused_before_anything_starts():
     with refused("hivemind: one answer a prompt"):
         task = Hivemind()
-        SamplingOptions(answers_per_item=1).settled(task, task.items())
+        SamplingOptions(answers_per_item=1).resolved(task, task.items())

@@ -101,17 +101,17 @@ def test_a_model_is_asked_several_times_and_a_part_holds_whole_items(tmp_path):
 
 def test_how_many_answers(monkeypatch):
     task = Spread()
-    assert SamplingOptions().settled(task, task.items()).answers_per_item == 3
-    settled = SamplingOptions(answers_per_item=5, batch_size=12, num_usable=7).settled(
-        task, task.items()
-    )
-    assert (settled.answers_per_item, settled.batch_size, settled.num_usable) == (
+    assert SamplingOptions().resolved(task, task.items()).answers_per_item == 3
+    resolved = SamplingOptions(
+        answers_per_item=5, batch_size=12, num_usable=7
+    ).resolved(task, task.items())
+    assert (resolved.answers_per_item, resolved.batch_size, resolved.num_usable) == (
         5,
         15,
         None,
     )
     with refused("draw: one answer to an item"):
-        SamplingOptions(answers_per_item=1).settled(task, task.items())
+        SamplingOptions(answers_per_item=1).resolved(task, task.items())
 
 
 def test_models_are_compared_over_items(tmp_path):

@@ -39,7 +39,7 @@ from sozo.eval.terminal import (
 )
 from sozo.models.generators import Loaded
 from sozo.models.judges import make_judge
-from sozo.models.settings import GeneratorSettings, decide
+from sozo.models.settings import GeneratorSettings, resolve
 from sozo.tasks import Dat, task_type, task_types
 from sozo.tasks.task import Task
 
@@ -150,7 +150,7 @@ def _run(
     # What is wrong with a name shows before the first model is loaded.
     by_model = {
         output / home: [
-            Evaluation(task, decide(asked, task), options, output / home / folder)
+            Evaluation(task, resolve(asked, task), options, output / home / folder)
             for folder, task in tasks.items()
         ]
         for home, asked in models.items()

@@ -35,7 +35,7 @@ from sozo.eval.draw import (
 )
 from sozo.models.generators import Loaded
 from sozo.models.nouns import NounWriter
-from sozo.models.settings import GeneratorSettings, decide
+from sozo.models.settings import GeneratorSettings, resolve
 from sozo.scoring.endpoint.bill import BILL, read_bills
 from sozo.scoring.final_text import count_unknown
 from sozo.scoring.judges.protocol import JudgeSettings
@@ -110,7 +110,7 @@ def run_task(
     Under `accelerate launch` every process calls this and draws its share into the same `output`; all but the first get
     None.
     """
-    run = Evaluation(task, decide(generator, task), sampling, output)
+    run = Evaluation(task, resolve(generator, task), sampling, output)
     with loaded or Loaded() as loaded:
         finish = answer_task(run, loaded)
     return finish()

@@ -8,7 +8,7 @@ from sozo.data.errors import UserError
 from sozo.data.schema import Completion
 from sozo.models.generator import Generator
 from sozo.models.generators import Loaded
-from sozo.models.settings import GeneratorSettings, decide
+from sozo.models.settings import GeneratorSettings, resolve
 from sozo.scoring.judges.endpoint import LocalJudge, endpoint_judge
 from sozo.scoring.judges.protocol import Judge, JudgeSettings
 
@@ -37,7 +37,7 @@ def make_judge(settings: JudgeSettings, loaded: Loaded | None = None) -> Judge:
         sampling=f"temperature={_GREEDY}",
         max_new_tokens=limit,
     )
-    writer = decide(asked)
+    writer = resolve(asked)
 
     def reply(prompts: list[str]) -> list[Completion]:
         generator: Generator = loaded.load(

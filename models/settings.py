@@ -1,4 +1,4 @@
-"""Who writes: what a user asked, and what that comes to (`decide`), after all checks that need no model."""
+"""Who writes: what a user asked, and what that comes to (`resolve`), after all checks that need no model."""
 
 import json
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ def _of_tasks(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GeneratorSettings(Spending):
-    """What was asked: flags, and nothing besides. `--help` says what each field means, `decide` what it comes to."""
+    """What was asked: flags, and nothing besides. `--help` says what each field means, `resolve` what it comes to."""
 
     panel = "Model"
     model: str = setting(
@@ -138,7 +138,7 @@ class GeneratorSettings(Spending):
         return Price.given(self.price_in, self.price_out)
 
 
-def decide(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
+def resolve(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
     """Who answers the task, after all checks that need no model; a task has a length limit and a temperature."""
     sampling = Sampling.parse(asked.sampling)
     if asked.base_url:

@@ -11,7 +11,7 @@ from sentences import refused
 from sozo.data.prompts import fill, prompt
 from sozo.data.prompts.form import PLAIN, PromptForm, read_form, settled_form
 from sozo.models.model_support import encode_prompt, encode_text
-from sozo.models.settings import GeneratorSettings, decide
+from sozo.models.settings import GeneratorSettings, resolve
 from sozo.models.tiny import build_tokenizer
 from sozo.training.entries import read_entries
 from sozo.training.mix import dataset_rows
@@ -125,9 +125,9 @@ def test_a_model_is_asked_as_it_was_trained_unless_somebody_says_otherwise(tmp_p
         '{"version": 2, "files": {}}'
     )  # a whole checkpoint
 
-    trained = decide(GeneratorSettings(str(model)))
+    trained = resolve(GeneratorSettings(str(model)))
     assert trained.form == FORM
-    other = decide(
+    other = resolve(
         GeneratorSettings(str(model), system_prompt="", chat_template_kwargs="{}")
     )
     assert other.form == PLAIN
@@ -137,7 +137,7 @@ def test_a_model_is_asked_as_it_was_trained_unless_somebody_says_otherwise(tmp_p
     )
     assert settled_form("犬", None, str(model)) == ("犬", {"tone": "山"})
     # Records of runs without a form are what they were before there was one.
-    assert "system_prompt" not in decide(GeneratorSettings("org/name")).record
+    assert "system_prompt" not in resolve(GeneratorSettings("org/name")).record
 
 
 @pytest.mark.parametrize(

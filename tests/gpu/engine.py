@@ -20,14 +20,14 @@ def check_start(
     shape: Shape, folder: Path, dtype: str, roofline: Roofline
 ) -> dict[str, Any]:
     """The engine as `--backend vllm` has it: seconds to start, tokens a second, distance from the distribution."""
-    from sozo.models.settings import GeneratorSettings, decide
+    from sozo.models.settings import GeneratorSettings, resolve
     from sozo.models.weights import load_model
 
     rows, answer = 4 * shape.rows, 2 * shape.answer
     settings = GeneratorSettings(
         str(folder), "vllm", dtype=dtype, max_new_tokens=answer
     )
-    started, generator = seconds(lambda: decide(settings).load(), "cuda")
+    started, generator = seconds(lambda: resolve(settings).load(), "cuda")
     generator.answer([prompt("dat")] * 2, 0, 0)
     took, answers = seconds(
         lambda: generator.answer([prompt("dat")] * rows, 1, 0), "cuda"

@@ -31,7 +31,7 @@ from sozo.eval.run import run_task, score_answers
 from sozo.models import tiny
 from sozo.models.model_support import encode_text
 from sozo.models.sampling import Sampling
-from sozo.models.settings import GeneratorSettings, decide
+from sozo.models.settings import GeneratorSettings, resolve
 from sozo.models.shared_prefix import draw
 from sozo.models.trained_on import (
     NOT_RECORDED,
@@ -366,7 +366,7 @@ def test_a_server_is_asked_so_from_the_first_request_on(monkeypatch):
         "m", backend="openai", sampling="temperature=1.3,top_k=20,top_p=0.9,min_p=0.1"
     )
     with server(lambda body: completion("x")) as (url, requests):
-        writer = decide(replace(asked, base_url=url)).load()
+        writer = resolve(replace(asked, base_url=url)).load()
         writer.answer(["一つ"], seed=0, batch=0)
     expected = {"temperature": 1.3, "top_k": 20, "top_p": 0.9, "min_p": 0.1}
     assert len(requests) == 2
@@ -389,19 +389,19 @@ def test_what_a_server_does_not_take_is_refused_before_it_is_paid(monkeypatch):
     with server(strict) as (url, requests):
         asked = GeneratorSettings("m", backend="openai", base_url=url)
         with refused("endpoint: a server that knows no top_k"):
-            decide(replace(asked, sampling="min_p=0.1")).load()
+            resolve(replace(asked, sampling="min_p=0.1")).load()
         assert {request["messages"][-1]["content"] for request in requests} == {
             "こんにちは"
         }
-        assert decide(replace(asked, sampling="top_p=0.9")).load().answer(["一"], 0, 0)
+        assert resolve(replace(asked, sampling="top_p=0.9")).load().answer(["一"], 0, 0)
         assert (requests[-1]["top_p"], requests[-1].get("min_p")) == (0.9, None)
     with refused("sampling: OpenAI knows no top_k"):
-        decide(replace(asked, base_url=OFFICIAL, sampling="top_k=5")).load()
+        resolve(replace(asked, base_url=OFFICIAL, sampling="top_k=5")).load()
 
 
 def test_a_plan_counts_every_request(tmp_path):
     asked = GeneratorSettings("m", backend="openai", base_url="http://127.0.0.1:9/v1")
-    writer = decide(replace(asked, sampling="best-of=4", max_new_tokens=10), Asks())
+    writer = resolve(replace(asked, sampling="best-of=4", max_new_tokens=10), Asks())
     run = Evaluation(Asks(), writer, SamplingOptions(answers_per_item=1), tmp_path)
     line, *_ = plan([run], None)
     assert "at most 8 requests, " in line

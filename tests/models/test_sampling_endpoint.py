@@ -18,7 +18,7 @@ from sozo.data.secrets import public_url
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.run import run_task
 from sozo.models.openai_endpoint import OpenAIGenerator
-from sozo.models.settings import GeneratorSettings, decide
+from sozo.models.settings import GeneratorSettings, resolve
 from sozo.scoring.endpoint import client
 from sozo.scoring.endpoint.pace import RetryPolicy
 from sozo.scoring.final_text import answer_state
@@ -41,7 +41,7 @@ def key(monkeypatch):
 
 def asking(model, *, retry=None, **settings):
     return OpenAIGenerator(
-        decide(GeneratorSettings(model, backend="openai", **settings)), retry=retry
+        resolve(GeneratorSettings(model, backend="openai", **settings)), retry=retry
     )
 
 

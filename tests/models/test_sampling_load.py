@@ -22,7 +22,7 @@ from sozo.data.prompts import prompt
 from sozo.models.model_support import encode_text
 from sozo.models.nouns import FrontierWriter, NounWriter
 from sozo.models.openai_endpoint import EndpointWriter
-from sozo.models.settings import GeneratorSettings, decide
+from sozo.models.settings import GeneratorSettings, resolve
 from sozo.models.tiny import build_tokenizer, tiny_folder
 from sozo.models.transformers_model import LocalWriter
 from sozo.models.vllm_engine import VllmWriter
@@ -51,7 +51,7 @@ def without(folder, copy, *names):
 
 def test_the_backend_is_decided_without_loading_anything(model_folder):
     def decided(*args, **kwargs):
-        return decide(GeneratorSettings(*args, **kwargs))
+        return resolve(GeneratorSettings(*args, **kwargs))
 
     for writer, kind, backend in (
         (decided("random"), NounWriter, "random"),
@@ -75,7 +75,7 @@ class Cold(Task):
 def test_a_task_has_a_limit_and_a_temperature_where_nothing_was_asked():
     asked = GeneratorSettings("org/name")
     for task in (Task, Dat, Cold):
-        writer = decide(asked, task)
+        writer = resolve(asked, task)
         assert writer.max_new_tokens == task.max_new_tokens
         assert writer.temperature == task.temperature
         assert (
@@ -85,7 +85,7 @@ def test_a_task_has_a_limit_and_a_temperature_where_nothing_was_asked():
                 "temperature": task.temperature,
             }.items()
         )
-    writer = decide(replace(asked, max_new_tokens=5, sampling="temperature=0.5"), Cold)
+    writer = resolve(replace(asked, max_new_tokens=5, sampling="temperature=0.5"), Cold)
     assert (writer.max_new_tokens, writer.temperature) == (5, 0.5)
 
 
@@ -123,7 +123,7 @@ def test_a_task_has_a_limit_and_a_temperature_where_nothing_was_asked():
 )
 def test_what_cannot_be_is_refused_first(settings, row):
     with refused(row):
-        decide(GeneratorSettings(**settings))
+        resolve(GeneratorSettings(**settings))
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_tiny_is_made_in_a_process_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setenv("SOZO_CACHE", str(tmp_path))
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setattr(subprocess, "run", run)
-    writer = decide(GeneratorSettings("tiny"))
+    writer = resolve(GeneratorSettings("tiny"))
     assert writer.pinned().model == str(tiny_folder()) == commands[0][-2]
     with refused("tiny: could not be made"):
         writer.pinned()

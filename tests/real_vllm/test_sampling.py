@@ -16,7 +16,7 @@ from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
 from sozo.models.generators import Loaded
 from sozo.models.model_support import encode_text
-from sozo.models.settings import GeneratorSettings, decide
+from sozo.models.settings import GeneratorSettings, resolve
 from sozo.models.weights import load_model
 from sozo.training.vllm_watch import fixed_sequences, vllm_log_probabilities
 
@@ -43,7 +43,7 @@ def generator(folder, loaded, backend="vllm", **settings):
         "slots": 128 if backend == "transformers" else None,
     }
     asked = GeneratorSettings(folder, backend, **fixed | settings)
-    return decide(asked).load(loaded=loaded)
+    return resolve(asked).load(loaded=loaded)
 
 
 def first_words(answers):

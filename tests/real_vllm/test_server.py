@@ -19,7 +19,7 @@ from sozo.data.errors import UserError
 from sozo.data.prompts import prompt
 from sozo.data.schema import iter_tables
 from sozo.models.model_support import encode_text
-from sozo.models.settings import GeneratorSettings, decide
+from sozo.models.settings import GeneratorSettings, resolve
 from sozo.models.weights import load_tokenizer
 from sozo.scoring.endpoint.pace import RetryPolicy
 from sozo.scoring.endpoint.profile import read_profile
@@ -146,7 +146,7 @@ def writer(served, profile=None, **settings):
     asked = GeneratorSettings(
         NAME, "openai", base_url=served.url, endpoint=endpoint, **settings
     )
-    return decide(asked).load()
+    return resolve(asked).load()
 
 
 def test_tokens_and_endings_are_what_the_server_says(served, tmp_path):

@@ -10,7 +10,7 @@ from judge_server import VERDICT
 from judge_server import completion as judged
 from model_server import completion, server
 from sentences import refused
-from sozo.models.settings import GeneratorSettings, decide
+from sozo.models.settings import GeneratorSettings, resolve
 from sozo.scoring.embeddings import make_encoder
 from sozo.scoring.endpoint.profile import Profile, check_address, read_profile
 from sozo.scoring.judges.endpoint import endpoint_judge
@@ -82,7 +82,7 @@ def test_it_is_refused_before_anything_is_sent_wherever_it_is_given(monkeypatch)
     url = "http://me:secret@h:port/v1"
     monkeypatch.setenv("OPENAI_BASE_URL", url)
     for make in (
-        lambda: decide(GeneratorSettings("m", base_url=url)),
+        lambda: resolve(GeneratorSettings("m", base_url=url)),
         lambda: endpoint_judge(JudgeSettings("j", judge_base_url=url)),
         lambda: endpoint_judge(JudgeSettings("j")),
         lambda: make_encoder("openai:e"),

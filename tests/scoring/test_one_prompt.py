@@ -8,7 +8,7 @@ from sentences import refused
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.run import run_task, score_answers
 from sozo.models.openai_endpoint import OpenAIGenerator
-from sozo.models.settings import GeneratorSettings, decide
+from sozo.models.settings import GeneratorSettings, resolve
 from sozo.scoring.embeddings import OpenAIEncoder
 from sozo.scoring.endpoint import client
 from sozo.scoring.endpoint.pace import RetryPolicy
@@ -41,7 +41,7 @@ def asked(body):
 
 def writer(url, keep=None, **settings):
     return OpenAIGenerator(
-        decide(GeneratorSettings("m", base_url=url, **settings)), keep=keep
+        resolve(GeneratorSettings("m", base_url=url, **settings)), keep=keep
     )
 
 

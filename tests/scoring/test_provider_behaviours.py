@@ -16,7 +16,7 @@ from judge_server import VERDICT, serving
 from judge_server import completion as reply_of
 from sentences import refused
 from sozo.models.openai_endpoint import OpenAIGenerator
-from sozo.models.settings import GeneratorSettings, decide
+from sozo.models.settings import GeneratorSettings, resolve
 from sozo.scoring.embeddings import OpenAIEncoder
 from sozo.scoring.endpoint.pace import RetryPolicy
 from sozo.scoring.endpoint.profile import Profile
@@ -274,7 +274,7 @@ def judged(url, folder, timeout):
 
 def written(url, folder, timeout):
     writer = OpenAIGenerator(
-        decide(GeneratorSettings("m", base_url=url, concurrency=1, max_new_tokens=64))
+        resolve(GeneratorSettings("m", base_url=url, concurrency=1, max_new_tokens=64))
     )
     completions = writer.answer(["一", "二"], 0, 0)
     assert all(

@@ -12,7 +12,7 @@ from sozo.data.nouns import tiny_nouns
 from sozo.eval.draw import SamplingOptions
 from sozo.eval.run import run_task
 from sozo.models.nouns import FrontierNouns
-from sozo.models.settings import GeneratorSettings, decide
+from sozo.models.settings import GeneratorSettings, resolve
 from sozo.models.tiny import noun_vectors
 from sozo.scoring.distance import mean_pairwise_distance
 from sozo.scoring.embeddings import WordVectors
@@ -147,7 +147,7 @@ def test_a_table_of_the_frontier(tmp_path):
 )
 def test_settings_of_a_frontier_that_cannot_be_meant_are_refused(said, model, settings):
     with refused(said):
-        decide(GeneratorSettings(model, **settings))
+        resolve(GeneratorSettings(model, **settings))
 
 
 def test_without_a_task_or_enough_nouns_there_is_no_frontier():

@@ -30,7 +30,7 @@ from sft_dpo_runs import losses, train
 from sozo.data.prompts import messages, prompt
 from sozo.data.prompts.form import PromptForm
 from sozo.data.wandb_run import last_checkpoint
-from sozo.models.settings import GeneratorSettings, decide
+from sozo.models.settings import GeneratorSettings, resolve
 from sozo.training.card import write_card
 
 pytestmark = pytest.mark.usefixtures("forked_modules")
@@ -177,7 +177,7 @@ def test_the_next_stage_and_sampling_ask_as_the_first_stage_did(
     first = train("sft", mini, answers, tmp_path / "first", **form, **short)
     second = train("dpo", first, answers, tmp_path / "second", **short)
     plain = train("sft", mini, answers, tmp_path / "plain", **short)
-    assert decide(GeneratorSettings(str(second))).form == PromptForm(
+    assert resolve(GeneratorSettings(str(second))).form == PromptForm(
         words[0][0], {"tone": "x"}
     )
     assert losses(first) != losses(plain)

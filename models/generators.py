@@ -48,7 +48,7 @@ class Loaded(AbstractContextManager["Loaded"]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
-    """Who writes, as `sozo.models.settings.resolve` settled it: a generator is made of this alone."""
+    """Who writes, as `sozo.models.settings.resolve` has it: a generator is made of this alone."""
 
     model: str
     model_revision: str | None

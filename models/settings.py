@@ -138,31 +138,31 @@ class GeneratorSettings(Spending):
         return Price.given(self.price_in, self.price_out)
 
 
-def resolve(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
+def resolve(settings: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
     """Who answers the task, after all checks that need no model; a task has a length limit and a temperature."""
-    sampling = Sampling.parse(asked.sampling)
-    if asked.base_url:
-        check_address(asked.base_url, "base_url")
-    profile = read_profile(asked.endpoint)
-    base_url = asked.base_url or profile.base_url
-    backend = _backend(asked, base_url)
-    _check_fit(asked, backend)
+    sampling = Sampling.parse(settings.sampling)
+    if settings.base_url:
+        check_address(settings.base_url, "base_url")
+    profile = read_profile(settings.endpoint)
+    base_url = settings.base_url or profile.base_url
+    backend = _backend(settings, base_url)
+    _check_fit(settings, backend)
     _check_sampling(sampling, backend, profile, task)
-    local = asked.model if backend in _LOCAL else None
+    local = settings.model if backend in _LOCAL else None
     if local is not None:
         check_model(local)
-    form = asked.system_prompt, asked.chat_template_kwargs
+    form = settings.system_prompt, settings.chat_template_kwargs
     system, arguments = settled_form(*form, local)
     template = None
     if arguments is not None:
         template = json.dumps(arguments, ensure_ascii=False, sort_keys=True)
     brought = joined(GENERATORS).get(backend)
-    source = asked.source or sampling.named(asked.model)
+    source = settings.source or sampling.named(settings.model)
     lengths = {
         "temperature": sampling.temperature or task.temperature,
-        "max_new_tokens": asked.max_new_tokens or task.max_new_tokens,
+        "max_new_tokens": settings.max_new_tokens or task.max_new_tokens,
     }
-    record = deciding(asked) | {
+    record = deciding(settings) | {
         **lengths,
         "source": source,
         "backend": backend,
@@ -178,17 +178,17 @@ def resolve(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
     if brought and sampling.temperature is None:  # it may take another, or have none
         unused.add("temperature")
     who: dict[str, Any] = {
-        "model": asked.model,
-        "model_revision": asked.model_revision,
+        "model": settings.model,
+        "model_revision": settings.model_revision,
         "source": source,
         "record": {name: record[name] for name in record if name not in unused},
         "sampling": sampling,
     }
     if backend == RANDOM:
-        return NounWriter(nouns=asked.nouns, **who)
+        return NounWriter(nouns=settings.nouns, **who)
     if backend == FRONTIER:
-        who |= {name: getattr(asked, name) for name in _OF_FRONTIER}
-        return FrontierWriter(nouns=asked.nouns, **who)
+        who |= {name: getattr(settings, name) for name in _OF_FRONTIER}
+        return FrontierWriter(nouns=settings.nouns, **who)
     who |= lengths | {"form": read_form(system, template)}
     if brought:
         return JoinedWriter(generator=brought.value, **who)
@@ -196,25 +196,25 @@ def resolve(asked: GeneratorSettings, task: Task | type[Task] = Task) -> Writer:
         return EndpointWriter(
             profile=profile,
             base_url=base_url,
-            concurrency=profile.concurrency or asked.concurrency,
-            price=asked.price(),
+            concurrency=profile.concurrency or settings.concurrency,
+            price=settings.price(),
             **who,
         )
     kind = VllmWriter if backend == "vllm" else LocalWriter
-    return kind(dtype=asked.dtype, slots=asked.slots, **who)
+    return kind(dtype=settings.dtype, slots=settings.slots, **who)
 
 
-def _backend(asked: GeneratorSettings, base_url: str | None) -> str:
+def _backend(settings: GeneratorSettings, base_url: str | None) -> str:
     brought = added(GENERATORS, (*BACKENDS, *OF_NOUNS))
-    if asked.backend not in (*BACKENDS, *OF_NOUNS, *brought):
+    if settings.backend not in (*BACKENDS, *OF_NOUNS, *brought):
         known = ", ".join((*BACKENDS, *brought))
-        raise UserError(f"unknown backend {asked.backend!r}; choose one of {known}")
-    if asked.backend != "auto":
-        return asked.backend
+        raise UserError(f"unknown backend {settings.backend!r}; choose one of {known}")
+    if settings.backend != "auto":
+        return settings.backend
     if base_url:
         return "openai"
-    if asked.model in (*OF_NOUNS, *brought):
-        return asked.model
+    if settings.model in (*OF_NOUNS, *brought):
+        return settings.model
     # vLLM comes with torch, which is slow to import: only where vLLM is there.
     if find_spec("vllm") is not None:
         import torch
@@ -253,20 +253,20 @@ def _check_sampling(
         )
 
 
-def _check_fit(asked: GeneratorSettings, backend: str) -> None:
+def _check_fit(settings: GeneratorSettings, backend: str) -> None:
     """Refuse settings that belong to another backend, and a frontier without its strength."""
     owners: dict[str, tuple[str, tuple[str, ...]]] = {"nouns": ("models", OF_NOUNS)}
     owners |= dict.fromkeys(("base_url", "endpoint"), ("backend", ("openai",)))
     owners |= dict.fromkeys(_OF_FRONTIER, ("model", (FRONTIER,)))
     for name, (kind, backends) in owners.items():
-        if backend not in backends and getattr(asked, name) not in (None, ""):
-            other = backend if kind == "backend" else asked.model
+        if backend not in backends and getattr(settings, name) not in (None, ""):
+            other = backend if kind == "backend" else settings.model
             raise UserError(
                 f"{name} goes with the {kind} {' and '.join(backends)}, not with {other}"
             )
     if backend == FRONTIER and (
-        asked.strength is None or not 0 <= asked.strength < float("inf")
+        settings.strength is None or not 0 <= settings.strength < float("inf")
     ):
         raise UserError(
-            f"the model {FRONTIER} needs a strength of 0 or more (1000, say), not {asked.strength}"
+            f"the model {FRONTIER} needs a strength of 0 or more (1000, say), not {settings.strength}"
         )

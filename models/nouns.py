@@ -194,7 +194,7 @@ class FrontierWriter(NounWriter):
             self.strength,
             self.word_strength,
             name=self.source,
-            dealt=self.dealt,
+            dealt=bool(self.dealt),
         )
 
 

@@ -151,8 +151,9 @@ def resolve(settings: GeneratorSettings, task: Task | type[Task] = Task) -> Writ
     local = settings.model if backend in _LOCAL else None
     if local is not None:
         check_model(local)
-    form = settings.system_prompt, settings.chat_template_kwargs
-    system, arguments = settled_form(*form, local)
+    system, arguments = settled_form(
+        settings.system_prompt, settings.chat_template_kwargs, local
+    )
     template = None
     if arguments is not None:
         template = json.dumps(arguments, ensure_ascii=False, sort_keys=True)

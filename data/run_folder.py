@@ -55,7 +55,8 @@ def lock(folder: Path) -> None:
     """Let no other process work in `folder`, which is made if it is missing; taken twice, it is still one lock."""
     path = folder.resolve() / LOCK
     while path not in _held:
-        with ExitStack() as held:
+        # The last holder may have removed the file between our opening and locking it: then it is not the lock.
+        with suppress(FileNotFoundError), ExitStack() as held:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 file = held.enter_context(locked(path, needed=False))
@@ -71,8 +72,7 @@ def lock(folder: Path) -> None:
                 raise UserError(
                     f"{path}: is not of sozo, which keeps its lock there; give another output folder"
                 )
-            # The last holder may have removed the file between our opening and locking it: then it is not the lock.
-            if path.exists() and os.path.samestat(os.fstat(file), path.stat()):
+            if os.path.samestat(os.fstat(file), path.stat()):
                 holder = _HOLDER + f"{os.getpid()} on {socket.gethostname()}".encode()
                 with room(folder, len(holder)):
                     os.ftruncate(file, 0)

@@ -66,10 +66,6 @@ def study(
         bool,
         typer.Option("--go-on", help="Go on where random or base miss the paper."),
     ] = False,
-    page: Annotated[
-        bool,
-        typer.Option("--page", help="Write the page of what is finished; run nothing."),
-    ] = False,
 ) -> None:
     """The paper's study, or one of your own: train and sample.
 
@@ -97,19 +93,18 @@ def study(
     if status:
         print_lines(run.status(steps))
         return
-    if not page:
-        launch = shlex.split(launcher)
-        lacking = list(missing(settings, run.to_do(steps)))
-        if dry_run or not lacking:  # what cannot be is refused
-            planned = list(run.plan(settings, steps, launch))
-        if dry_run:
-            lines = [f"# missing: {line}" for line in lacking]
-            typer.echo("\n".join([*planned, *lines]))
-        elif check or lacking:
-            print_lines(lacking or ["Nothing is missing"])
-        if dry_run or check or lacking:
-            raise typer.Exit(bool(lacking))
-        run.run_study(settings, steps, launch, rehearse=rehearse)
+    launch = shlex.split(launcher)
+    lacking = list(missing(settings, run.to_do(steps)))
+    if dry_run or not lacking:  # what cannot be is refused
+        planned = list(run.plan(settings, steps, launch))
+    if dry_run:
+        lines = [f"# missing: {line}" for line in lacking] or ["# Nothing is missing"]
+        typer.echo("\n".join([*planned, *lines]))
+    elif check or lacking:
+        print_lines(lacking or ["Nothing is missing"])
+    if dry_run or check or lacking:
+        raise typer.Exit(bool(lacking))
+    run.run_study(settings, steps, launch, rehearse=rehearse)
     table = Path(settings.step_folder("table"))
     text = write_result(table, study_result(settings), "result")
     print_lines([text, f"The page: {table / 'report.html'}"])

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sozo.data.checkpoints import folder_sha256
 from sozo.data.errors import UserError
-from sozo.data.run_folder import RunFolder, lock
+from sozo.data.run_folder import RunFolder, lock, unlock
 from sozo.data.settings import deciding
 from sozo.eval.draw import SamplingOptions
 from sozo.models.settings import GeneratorSettings
@@ -55,13 +55,28 @@ def state(step: Step) -> State:
 
 def claim(step: Step) -> bool:
     """Whether no other process works on a step; then none can while this one lasts."""
+    own = _file(step).parent
     try:
-        lock(_file(step).parent)
+        lock(own)
+        # The command of a study that was killed may yet write its checkpoint.
+        if step.folder.is_dir():
+            lock(step.folder)
+            unlock(step.folder)
     except UserError as error:
+        unlock(own)
         if isinstance(error.__cause__, BlockingIOError):
             return False
         raise
     return True
+
+
+def runs(step: Step) -> bool:
+    """Whether another process works on a step that was begun."""
+    if not _file(step).is_file():
+        return False
+    free = claim(step)
+    unlock(_file(step).parent)
+    return not free
 
 
 def start(step: Step) -> None:

@@ -43,8 +43,10 @@ def status(steps: Sequence[Step]) -> Iterator[str]:
     for step in steps:
         try:
             said = str(record.state(step))
-            if said == State.CUT_OFF and not record.claim(step):
-                said = "another process works on it"
+            if said != State.FINISHED and record.runs(step):
+                said = "runs"
+                if step.log.is_file():
+                    said += f": {tail(step.log, 1)[:200]}"
         except UserError as error:
             said = str(error)
         yield f"{step.name}: {said}"
@@ -90,7 +92,7 @@ def run_study(
 
 def _run(step: Step, launch: list[str], position: str, rehearse: bool) -> None:
     """Run one step; a training that is rehearsed runs its second half once more, from the checkpoint."""
-    log = step.folder.parent / "logs" / f"{step.name}.log"
+    log = step.log
     again = " (continues)" * (record.state(step) == State.CUT_OFF)
     record.start(step)
     terminal.print(f"{position} running{again}, log {log}")

@@ -38,6 +38,11 @@ class Step:
         return self.folder.name
 
     @property
+    def log(self) -> Path:
+        """What its command says."""
+        return self.folder.parent / "logs" / f"{self.name}.log"
+
+    @property
     def reads(self) -> list[Path]:
         """The results of other steps that it is made from."""
         return [self.folder.parent / name / "metrics.json" for name in self.after]

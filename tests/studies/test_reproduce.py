@@ -335,15 +335,25 @@ def test_two_processes_of_one_command_share_its_steps(study):
     assert sorted((study / "calls").read_text().split()) == sorted(STEPS)
 
 
-def test_a_step_that_another_process_works_on_is_waited_for(study):
+@pytest.mark.parametrize("place", ["steps/random", "random"])
+def test_a_step_that_another_process_works_on_is_waited_for(study, place):
+    """Also one whose study was killed, and whose command yet writes its checkpoint."""
     run(study, status=2, STANDIN_FAIL="random")
-    lock(study / "out" / "steps" / "random")
-    told = run(study, "--status")[1].stdout
-    assert "random: another process works on it" in told
+    lock(study / "out" / place)
+    told = run(study, "--status")[1].stdout.splitlines()
+    assert told[:2] == [
+        "random: runs: RuntimeError: no [31mmemory[0m left",
+        "base: to do",
+    ]
+    shutil.rmtree(study / "out" / "random")  # a step's first minute
+    assert ("random: runs: " in run(study, "--status")[1].stdout) == ("/" in place)
+    (study / "out" / place).mkdir(exist_ok=True)
+    unlock(study / "out" / place)
+    lock(study / "out" / place)
 
     def give_back():
         wait_until((study / "out" / "grpo-sample" / "metrics.json").exists)
-        unlock(study / "out" / "steps" / "random")
+        unlock(study / "out" / place)
 
     with ThreadPoolExecutor() as pool:
         given = pool.submit(give_back)

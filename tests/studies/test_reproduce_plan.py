@@ -65,6 +65,7 @@ def test_a_shipped_study_passes_its_dry_run(path, tmp_path):
     assert done.stderr == ""
     missing = "\n# missing: " in done.stdout
     assert done.returncode == int(missing)
+    assert done.stdout.endswith("\n# Nothing is missing\n") != missing
     commands = [
         shlex.split(line)
         for line in done.stdout.splitlines()

@@ -124,7 +124,7 @@ def test_quickstart_twice_gives_the_same_table_and_page(tmp_path):
 
     def run(name):
         command = [sys.executable, "-c", SMALL, "small.yaml", name]
-        own = {"SOZO_CACHE": str(tmp_path / name / "cache"), "WANDB_MODE": "offline"}
+        own = {"SOZO_CACHE": str(tmp_path / f"{name}-cache"), "WANDB_MODE": "offline"}
         done = subprocess.run(
             command,
             cwd=tmp_path,

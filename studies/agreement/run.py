@@ -26,7 +26,7 @@ from sozo.studies.rubric import RatingRubric, load_rubric
 
 VALUES = "agreement.json"
 _READ = 5  # answers on which raters differ
-PEOPLE, AGAIN, WORDINGS = "people", "the same judge again", "one judge in other words"
+PEOPLE, AGAIN = "people", "the same judge again"
 JUDGES, TWO = "judges", "each two"
 _PAIR = ["spearman", "exact", "difference", "apart"]
 ALPHA = Measure("alpha", 2)
@@ -39,9 +39,7 @@ Cite it where one rater's scores are used. ICC(2,k) is that of the k raters' mea
 - *Spearman* says whether two raters rank answers alike, however strict each is; of several it is the mean over pairs.
 Cite it for a judge of whom only the order counts.
 - *Equal scores* is how often two raters give an answer the same score.
-- *Second less first* is the mean score of the second rater less that of the first, on the answers that both scored. Between
-two wordings of one judge it means something only beside *Asked again*, by how far a wording's mean moved when it was asked
-again.
+- *Second less first* is the mean score of the second rater less that of the first, on the answers that both scored.
 
 With fewer than {least} answers that two people rated there is no alpha (`--least`). People beside a judge, and a judge that
 was asked again, count with their means. agreement.json has all four levels. Raters that agree can all be wrong.
@@ -88,9 +86,8 @@ def agree_raters(
 
 
 def _sets(found: Sequence[Mapping[str, Any]], level: str) -> Iterator[str]:
-    """A table for each set of raters, and of a judge's wordings how far they are apart beside asking again."""
+    """A table for each set of raters."""
     tables: dict[str, list[PageRow]] = {}
-    again: dict[str, float] = {}
     quoted = []
     for row in found:
         what, between, known = row["what"], row["between"], row["alphas"][level]
@@ -112,10 +109,6 @@ def _sets(found: Sequence[Mapping[str, Any]], level: str) -> Iterator[str]:
         }
         if two:
             shown["Second less first"] = Cell(pairs["difference"], ALPHA, DIFFERENCE)
-        if what == AGAIN:
-            again[criterion] = max(pairs["apart"] or 0, again.get(criterion, 0))
-        if what == WORDINGS:
-            shown["Asked again"] = Cell(again.get(criterion), ALPHA)
         if what.startswith(PEOPLE):
             who = " and ".join(between) if what != PEOPLE else f"{len(between)} people"
             name = f"{criterion} {row['domain']}".strip()
@@ -126,7 +119,7 @@ def _sets(found: Sequence[Mapping[str, Any]], level: str) -> Iterator[str]:
             quoted.append(
                 f"{plain(f'{name}: {who}')}, {known['units']} answers, alpha ({level}) = {alpha.line}{cited}."
             )
-        title = what if what not in (AGAIN, WORDINGS) else f"{what}: {between[0]}"
+        title = f"{what}: {between[0]}" if what == AGAIN else what
         tables.setdefault(title, []).append(shown)
     yield "To cite:\n\n" + bullets(quoted) if quoted else ""
     for title, rows in tables.items():
@@ -182,7 +175,7 @@ def sets_of(scores: pd.DataFrame, judges: Judges) -> Iterator[tuple[str, pd.Data
     people = scores[[rater for rater in scores if rater not in judges]]
     if people.shape[1] > 1:
         yield PEOPLE, people
-    judgings, wordings = dict[str, list[str]](), dict[str, list[str]]()
+    judgings = dict[str, list[str]]()
     for rater in scores.columns.difference(people.columns, sort=False):
         judgings.setdefault(json.dumps(judges[rater]), []).append(rater)
     means = people.copy()
@@ -192,12 +185,8 @@ def sets_of(scores: pd.DataFrame, judges: Judges) -> Iterator[tuple[str, pd.Data
             yield AGAIN, scores[own]
             name = f"{judge.get('model')} ({judge.get('prompt')})"
         means[name] = scores[own].mean(axis="columns")
-        wordings.setdefault(json.dumps({**judge, "prompt": ""}), []).append(name)
     others = [*means][people.shape[1] :]
-    for names in wordings.values():
-        if len(names) > 1:
-            yield WORDINGS, means[names]
-    if len(others) > 1 and len(wordings) > 1:
+    if len(others) > 1:
         yield JUDGES, means[others]
     together = means.assign(**{PEOPLE: people.mean(axis="columns")})
     for name in others if not people.empty else ():

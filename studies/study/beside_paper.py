@@ -102,16 +102,6 @@ def figures(row: Table11Row) -> list[Figure]:
     return found
 
 
-def agreeing(row: Table11Row) -> list[str]:
-    """By which `repeated_words` as many lists are usable as in the paper, as far as chance can tell."""
-    (usable, *_), n = figures(row), row.summary.num_answers
-    return [
-        choice
-        for choice, count in row.usable_by_repeated_words.items()
-        if abs(count * PAPER_ANSWERS / n - usable.paper) <= (usable.room or 0.0)
-    ]
-
-
 def beside_table(rows: Sequence[Table11Row]) -> Table:
     """Every figure beside the paper's; empty without these."""
     lines = [figure.cells for row in rows for figure in figures(row)]
@@ -122,11 +112,7 @@ def beside_table(rows: Sequence[Table11Row]) -> Table:
     for row in filter(figures, rows):
         counts = row.usable_by_repeated_words.items()
         told = " and ".join(f"{count:,} with {choice}" for choice, count in counts)
-        note = f"{row.summary.source}: usable lists by repeated_words: {told}"
-        if row.summary.source == BASE:
-            agree = " and ".join(agreeing(row)) or "neither"
-            note += f"; the paper's {figures(row)[0].paper:,} agree with {agree}"
-        notes.append(f"{note}.")
+        notes.append(f"{row.summary.source}: usable lists by repeated_words: {told}.")
     return tabulate("Beside the paper's figures", lines, notes if lines else [])
 
 

@@ -44,40 +44,30 @@ def measured(name: str) -> RowMeasure:
     frozen=True, kw_only=True, config=ConfigDict(extra="forbid")
 )
 class Difference:
-    """One line of a YAML's `exploratory`: how far an arm is from another, or from a number, over the seeds."""
+    """One line of a YAML's `exploratory`: what an arm has, or how far it is from another, over the seeds."""
 
     name: str = "exploratory"
     arm: str
     measure: str  # one of MEASURES, or of a control task
-    against: str | StrictFloat = 0.0  # another arm, or a number
+    against: str | None = None  # another arm
 
     @property
     def formula(self) -> str:
         """Whose difference, in words: `score of A minus B`."""
-        against = self.against
-        other = against if isinstance(against, str) else self.written(against)
-        return f"{self.measure} of {self.arm}" + (f" minus {other}" if against else "")
+        of = f"{self.measure} of {self.arm}"
+        return f"{of} minus {self.against}" if self.against else of
 
     @property
     def needs(self) -> str:
         """What must hold, in words; of what is exploratory nothing must."""
         return self.formula
 
-    def written(self, value: float) -> str:
-        """A number of its measure, as the page shows it."""
-        known = measured(self.measure)
-        return number(value, known.measure, known.kind)
-
     def interval(self, values: Values, shift: float = 0.0) -> Estimate:
         """The difference minus `shift` over the seeds, of `values` of its measure; or why there is none."""
-        sides = [
-            values[arm] for arm in (self.arm, self.against) if isinstance(arm, str)
-        ]
+        sides = [values[arm] for arm in (self.arm, self.against) if arm]
         known = [{k: v for k, v in side.items() if v is not None} for side in sides]
         if known != sides:
             return Estimate(reason="a seed has no such number")
-        if not isinstance(self.against, str):
-            shift += self.against
         ours = {seed: value - shift for seed, value in known[0].items()}
         return difference(ours, known[1]) if known[1:] else over_seeds(ours)
 
@@ -112,7 +102,9 @@ class Claim(Difference):
     def needs(self) -> str:
         """What must hold, in words."""
         relation, bound = self._bound
-        return f"{self.formula} {relation}{self.written(bound).lstrip('+')}"
+        known = measured(self.measure)
+        written = number(bound, known.measure, known.kind).lstrip("+")
+        return f"{self.formula} {relation}{written}"
 
     def chance(self, values: Values) -> float | None:
         """One-sided p of a t-test that it does not hold; None where there is no interval.
@@ -142,7 +134,7 @@ def check_claims(
     for line in (*claims, *exploratory):
         measured(line.measure)
         for arm in (line.arm, line.against):
-            if isinstance(arm, str) and arm not in arms:
+            if arm and arm not in arms:
                 raise UserError(f"{line.formula}: no arm {arm}" + hint(arm, arms))
 
 

@@ -108,7 +108,6 @@ MEASURES = {
     "second encoder": RowMeasure(_SD, "second_gain", DIFFERENCE),
     "second encoder shuffled": RowMeasure(_SD, "second_parts.shuffled", DIFFERENCE),
     "second encoder pairing": RowMeasure(_SD, "second_parts.pairing", DIFFERENCE),
-    "known pairs": RowMeasure(SHARE, "second_parts.known_pairs"),
 }
 
 

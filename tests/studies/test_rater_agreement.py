@@ -234,9 +234,7 @@ def judged(folder, name, shift=0, **judge):
     given_jcq(folder / name, "m", moved, judge=JUDGE | judge)
 
 
-def test_a_judge_in_two_wordings_stands_beside_its_own_noise_and_beside_people(
-    tmp_path,
-):
+def test_a_judge_stands_beside_its_own_noise_other_judges_and_people(tmp_path):
     judged(tmp_path, "v1")
     judged(tmp_path, "again", extra_body={"seed": 1})
     judged(tmp_path, "guarded", 1, prompt="jcq-v1-guarded-2")
@@ -257,15 +255,14 @@ def test_a_judge_in_two_wordings_stands_beside_its_own_noise_and_beside_people(
         if cell["criterion"] == "flexibility"
     }
     assert cells["the same judge again", "v1", "again"]["pairs"]["apart"] == 0
-    two = cells["one judge in other words", "j (jcq-v1)", "guarded"]
+    two = cells["each two", "j (jcq-v1)", "guarded"]
     assert two["pairs"]["difference"] == pytest.approx(3 / 7)
     assert two["pairs"]["exact"] == pytest.approx(4 / 7)
     assert cells["judges", "j (jcq-v1)", "guarded", "other"]["pairs"]["pairs"] == 3
     people = cells["people | judge", "people", "other"]
     assert (people["alphas"]["ordinal"]["alpha"], people["icc"]["n"]) == (1, 7)
     assert cells["each two", "A", "guarded"]["alphas"]["ordinal"]["units"] == 7
-    assert "## One judge in other words: j (jcq-v1)" in run.page
-    assert "Asked again" in run.page
+    assert "## The same judge again: v1" in run.page
 
 
 def test_two_judges_of_one_system_in_a_folder_are_two_raters(tmp_path):

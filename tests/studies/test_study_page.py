@@ -33,6 +33,7 @@ from written_tables import write
 VALUES = {
     "A": {0: 2.0, 1: 4.0, 2: 6.0},
     "B": {0: 1.0, 1: 2.0, 2: 3.0},
+    "far": {0: 8.0, 1: 10.0, 2: 13.0},
     "one": {0: 1.0},
     "none": {0: None, 1: 1.0},
 }
@@ -54,14 +55,14 @@ def judged(*claims):
         ({"against": "B", "at_least": 4.49}, FAILED),
         ({"against": "B", "at_least": 4.48}, OPEN),
         ({"at_least": -1.0}, HELD),  # 4 -+ 4.968
-        ({"against": 10, "above": -0.5}, FAILED),
+        ({"above": 9.5}, FAILED),
         ({"arm": "one", "above": 0.0}, OPEN),
         ({"against": "none", "above": 0.0}, OPEN),
         # An equivalence: the whole interval lies inside.
         ({"against": "B", "within": 4.49}, HELD),
         ({"against": "B", "within": 4.48}, OPEN),
-        ({"against": 10, "within": 1.0}, FAILED),  # -6 -+ 4.968
-        ({"against": -5, "within": 4.0}, FAILED),
+        ({"against": "far", "within": 1.0}, FAILED),  # -6.33 -+ 1.43
+        ({"arm": "far", "against": "A", "within": 4.0}, FAILED),
     ],
 )
 def test_a_claim_is_judged_by_its_interval(claim, verdict):

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from sozo.eval.evaluated import not_alike
 from sozo.eval.findings import first_measures
@@ -55,17 +54,6 @@ def _cell(run: RunResult, base: RunResult | None, measure: Measure) -> Cell:
         return replace(cell, below=(f"not compared: {change.reason}",))
     shown = Cell(cell.measure.inside(change, DIFFERENCE), cell.measure, DIFFERENCE)
     return replace(cell, change=shown, below=(change.reason,) if change.reason else ())
-
-
-def to_json(controls: Controls) -> dict[str, Any]:
-    """For a JSON file: measure -> row -> its share, the difference from its base, and what else is to be said."""
-    return {
-        measure.name: {
-            row: cell.exact | {"notes": list(cell.below)}
-            for row, cell in by_row.items()
-        }
-        for measure, by_row in controls.items()
-    }
 
 
 def heading(measure: Measure) -> str:

@@ -136,7 +136,6 @@ class StudyResult:
                 "from_base": _from_base(row.summary, base.summary),
             }
         values["patterns"] = patterns(self.table)
-        values["control_tasks"] = control_tasks.to_json(self.controls)
         if self.study:
             values["claims"] = list(map(asdict, self.claims))
             values["arms"] = {

@@ -182,10 +182,4 @@ def test_the_difference_stands_beside_the_row(tmp_path):
     }
     assert "−50.0 points [" in lines["GRPO"]
     assert "90.3% [" in lines["base"]
-    stored = result.to_json()["control_tasks"]["sipen/controls"]
-    assert "difference" not in stored["base"]
-    assert stored["SFT"]["difference"] == 0
-    change = stored["GRPO"]
-    assert (
-        change["difference_low"] < change["difference"] < change["difference_high"] < 0
-    )
+    assert "points [" not in lines["base"]

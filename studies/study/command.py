@@ -3,14 +3,12 @@
 import re
 import shlex
 import signal
-import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated
 
 import typer
 
-from sozo.data.preemption import PREEMPTED
 from sozo.data.record import write_whole
 from sozo.data.run_folder import RunFolder
 from sozo.eval.evaluated import named
@@ -75,10 +73,11 @@ def study(
     from sozo.studies.study.config import load_study
     from sozo.studies.study.page import study_result, write_result
     from sozo.studies.study.plan import missing
+    from sozo.studies.study.process import end_preempted
     from sozo.studies.study.rehearsal import rehearsed
     from sozo.studies.study.steps import GATE, study_steps
 
-    signal.signal(signal.SIGTERM, _end_preempted)
+    signal.signal(signal.SIGTERM, end_preempted)
     settings = load_study(file, output, model)
     if rehearse:
         settings = replace(settings, output_dir=f"{settings.output_dir}-rehearsal")
@@ -166,9 +165,3 @@ def nouns(
     write_whole(output / NOUNS_FILE, ("\n".join(listed) + "\n").encode())
     folder.finish({"nouns": len(listed)})
     typer.echo(output / NOUNS_FILE)
-
-
-def _end_preempted(*_: Any) -> NoReturn:
-    """End with the step under way, which may write a checkpoint; another SIGTERM changes nothing."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    sys.exit(PREEMPTED)

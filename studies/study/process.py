@@ -10,13 +10,25 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any, NoReturn
 
+from sozo.data.preemption import PREEMPTED
 from sozo.data.processes import end_with_parent
 from sozo.data.secrets import without_credentials
 
 _GRACE = "TORCH_ELASTIC_SHUTDOWN_TIMEOUT"  # accelerate's, too: seconds that a training has to write a checkpoint
 # This Python's own, whatever the shell's PATH says.
 _OWN = {"sozo": "sozo", "accelerate": "accelerate.commands.accelerate_cli"}
+
+
+def end_preempted(*_: Any) -> NoReturn:
+    """End by SIGTERM with the step under way, which may write a checkpoint; another SIGTERM changes nothing."""
+    signal.signal(signal.SIGTERM, _came_before)
+    sys.exit(PREEMPTED)
+
+
+def _came_before(*_: Any) -> None:
+    pass
 
 
 def run_logged(
@@ -48,6 +60,9 @@ def run_logged(
         )
         try:
             while True:
+                # While it forks Python ignores an exception.
+                if signal.getsignal(signal.SIGTERM) == _came_before:
+                    sys.exit(PREEMPTED)
                 try:
                     return child.wait(30)
                 except subprocess.TimeoutExpired:

@@ -106,7 +106,6 @@ MEASURES = {
     "glued words": RowMeasure(INSTRUMENTS["glued_share"], "glued_share"),
     "gain": RowMeasure(_SD, "gain", DIFFERENCE),
     "second encoder": RowMeasure(_SD, "second_gain", DIFFERENCE),
-    "second encoder shuffled": RowMeasure(_SD, "second_parts.shuffled", DIFFERENCE),
     "second encoder pairing": RowMeasure(_SD, "second_parts.pairing", DIFFERENCE),
 }
 

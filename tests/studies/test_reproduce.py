@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from http_server import wait_until
 from sentences import says
 from sozo.data.checkpoints import STATE
 from sozo.data.run_folder import lock, unlock
+from sozo.studies.study.process import end_preempted, run_logged
 from tiny_study import (
     LAUNCHER,
     ROOT,
@@ -238,10 +240,9 @@ signal.pause()
 STUDY = f"""
 import signal, sys
 from pathlib import Path
-from sozo.studies.study.command import _end_preempted
-from sozo.studies.study.process import run_logged
+from sozo.studies.study.process import end_preempted, run_logged
 
-signal.signal(signal.SIGTERM, _end_preempted)
+signal.signal(signal.SIGTERM, end_preempted)
 launcher = "import subprocess, sys; subprocess.run([sys.executable, '-c', sys.argv[1]])"
 run_logged([sys.executable, "-c", launcher, {TRAINING!r}], Path("log"), print)
 """
@@ -258,6 +259,17 @@ def test_a_launcher_that_ends_first_leaves_a_training_its_time_to_save(tmp_path)
     parent.terminate()
     assert parent.wait() == 75
     assert (tmp_path / "saved").exists()
+
+
+def test_a_sigterm_that_was_lost_in_a_fork_ends_the_step(tmp_path):
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with suppress(SystemExit):
+            end_preempted()
+        with pytest.raises(SystemExit, match="75"):
+            run_logged(["sleep", "60"], tmp_path / "log", print)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_changed_settings_are_refused_and_nothing_is_touched(finished):

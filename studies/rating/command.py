@@ -37,11 +37,11 @@ def rate(
     by: Annotated[
         str,
         typer.Option(
-            help="Duels by which is more creative, which is better, or both; or scores by jcq, pbig, a YAML file."
+            help="Duels by which is more creative, which is better, or both; rank; or scores by jcq, pbig, a YAML file."
         ),
     ] = "creative",
     pairs: Annotated[
-        int, typer.Option(min=1, help="Pairs to draw, or answers to score.")
+        int, typer.Option(min=1, help="Pairs to draw, or answers to score, or orders.")
     ] = 100,
     seed: Annotated[int, typer.Option(help="Draws them.")] = 0,
     key: Annotated[
@@ -55,7 +55,7 @@ def rate(
     """Blind duels of models' answers: one HTML file in which anyone judges.
 
     It needs no network, and gives a CSV file that `sozo agreement` and `sozo correlate` read. Instead of duels, answers
-    are scored by a rubric.
+    are scored by a rubric, or put in order.
     """
     check_page(output)
     if key and key.exists():
@@ -65,6 +65,8 @@ def rate(
     items, answers = _asked(models)
     asked = ["creative", "better"] if by == "both" else [by]
     kind, size = "choose", 2
+    if by == "rank":
+        kind, size, asked = "order", max(2, len(models)), ["creative"]
     criteria: list[Shown] = [{"name": name} for name in asked]
     texts = {language: texts_of(_OWN, language) for language in ("ja", "en")}
     if not {*asked} <= {"creative", "better"}:

@@ -183,7 +183,8 @@ function result(criterion, all) {
     const own = all.filter((row) => row.system === name && row.criterion === criterion);
     const [n, score] = [own.length, mean(own.map((row) => row.score))];
     const [share, low, high] = [score, ...wilson(score, n)].map((one) => Math.round(100 * one));
-    return { name: called(name), n, score, k: Math.round(score * n), share, low, high, mean: score.toFixed(1) };
+    const rank = (systems.length * (1 - score) + score).toFixed(1);
+    return { name: called(name), n, score, k: Math.round(score * n), share, low, high, rank, mean: score.toFixed(1) };
   });
   const known = lines.filter(({ n }) => n).sort((one, other) => other.score - one.score);
   const [first] = known;

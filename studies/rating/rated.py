@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from choix import ilsr_pairwise
 
 from sozo.data.jsonl import read_objects
 from sozo.data.sheet import read_sheet
@@ -19,7 +21,9 @@ from sozo.studies.pages import PageFolder, PageRow, page_table
 _NUMBERS = ["score", "again", "check", "shown", "of", "place", "seconds", "letters"]
 _LETTERS = 40  # a second: faster than anybody reads
 _ABOUT = """\
-What stands here is the share of its duels that a model won. The interval (95%) is for other raters and other questions.
+What stands first is the share of its duels that a model won. The interval (95%) is for other raters and other questions.
+*Strength* is Bradley-Terry's: of two models the first is chosen with the odds exp(difference); there is none where a model
+won or lost all.
 """
 
 
@@ -83,11 +87,20 @@ def went_about(rater: str, own: pd.DataFrame) -> PageRow:
 
 
 def duels_won(duels: pd.DataFrame) -> dict[str, dict[str, Any]]:
-    """Of each model the shares of its duels that it won, as `DUELS` has them."""
+    """Of each model the shares of its duels that it won, and its strengths, as `DUELS` has them."""
     found = dict[str, dict[str, Any]]()
-    by = ["criterion", "system"]
-    for (asked, system), own in duels.groupby(by, sort=False):
-        found.setdefault(system, {})[f"chosen_{asked}"] = over_both(own).to_json()
+    for asked, own in duels.groupby("criterion", sort=False):
+        number, systems = pd.factorize(own.system)
+        own = own.assign(number=number)
+        both = own.merge(own, on=["rater", "shown"]).query("score_x > score_y")
+        strengths = [None] * len(systems)
+        with suppress(ValueError, RuntimeError):  # where a model won or lost all
+            won = both[["number_x", "number_y"]].to_numpy()
+            strengths = ilsr_pairwise(len(systems), won).tolist()
+        for system, strength in zip(systems, strengths, strict=True):
+            values, part = found.setdefault(system, {}), own[own.system == system]
+            values[f"chosen_{asked}"] = over_both(part).to_json()
+            values[f"strength_{asked}"] = {"value": strength}
     return found
 
 

@@ -56,7 +56,8 @@ def paper(tmp_path_factory):
         {"compared": [{**row, "pearson": 0.5}]},
     )
     won = {"value": 0.75, "low": 0.5, "high": 0.9, "n": 20}
-    write_json(folder / "runs" / "people" / DUELS, {"a": {"chosen_creative": won}})
+    columns = {"chosen_creative": won, "strength_creative": {"value": 0.5}}
+    write_json(folder / "runs" / "people" / DUELS, {"a": columns})
     write_paper(folder / "paper", [str(folder / "runs")])
     return folder
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import random
 import re
 import time
@@ -309,9 +310,22 @@ def test_criteria_are_scored_on_their_scales_and_what_they_open(browser, write):
     assert "4.01" in said  # a mean of one score
 
 
+def test_versions_are_put_in_order(browser, write):
+    open_page(browser, write(by="rank"), "")
+    browser.run("element('begin').click(); passed += 9000")
+    for k in (2, 0, 2, 1, 3):  # a place that is pressed again is taken back
+        browser.run(f"buttons()[{k}].click()")
+    assert browser.run("state.done[0].given.creative") == [0, 1, 3, 2]
+    browser.run("element('stop').click()")
+    scores = [float(row["score"]) for row in rows_of(browser)]
+    assert scores == pytest.approx([1, 2 / 3, 0, 1 / 3])
+    said = browser.run("element('result').textContent")
+    assert [f"{rank}.0位1" in said for rank in range(6)] == [0, 1, 1, 1, 1, 0]
+
+
 def test_nothing_is_wider_than_the_screen(browser, write, tmp_path):
     for number, options in enumerate(
-        ({}, {"by": "jcq"}, {"key": tmp_path / "k.jsonl"})
+        ({}, {"by": "jcq"}, {"by": "rank"}, {"key": tmp_path / "k.jsonl"})
     ):
         page = write(**options)
         for width in (390, 1200):
@@ -426,10 +440,11 @@ def test_eight_raters_are_told_apart(rated, tmp_path):
     assert cells[2:5] == ["29 of 29", "24", "8 of 8"]
     assert rows["stops"].split("|")[2].strip() == "9 of 29"
     two = rated_parts(files[:2], key, folder(tmp_path / "two"))[4].splitlines()[2:]
-    cells = [tuple(cell.strip() for cell in line.split("|")[1:3]) for line in two]
+    cells = [[cell.strip() for cell in line.split("|")[1:4]] for line in two]
     shares = ["100.0%, n = 24", "66.7%, n = 24", "33.3%, n = 24", "0.0%, n = 24"]
-    # Two raters are too few for an interval.
-    assert sorted(cells) == sorted(zip(MODELS, shares, strict=True))
+    # Two raters are too few for an interval, and no strength is so great that all others lose.
+    expected = [[*row, "–"] for row in zip(MODELS, shares, strict=True)]
+    assert sorted(cells) == sorted(expected)
 
 
 def test_agreement_joins_names_by_the_key(rated, runs):
@@ -449,12 +464,16 @@ def test_agreement_joins_names_by_the_key(rated, runs):
     assert all(f"| {model} " in duels for model in MODELS)
     # A report has them beside what the models are known by.
     shown = overview(findings(find_evaluated(runs)))
-    place = shown.columns.index("chosen_creative") - 1
-    chosen = [row.cells[place].value for row in shown.rows]
+    chosen, strength = (
+        [row.cells[shown.columns.index(label) - 1].value for row in shown.rows]
+        for label in ("chosen_creative", "strength_creative")
+    )
     assert sum(chosen) == pytest.approx(2, abs=0.1)
+    assert sum(strength) == pytest.approx(0, abs=1e-6)
 
 
-def test_shares_are_those_of_counting(rated, tmp_path):
+def test_strengths_are_those_of_an_own_computation(rated, tmp_path):
+    """Bradley-Terry by minorisation and maximisation (Hunter, 2004), shares by counting."""
     files, key = rated
     trials = {}
     for row in table_of(files, key):
@@ -464,7 +483,22 @@ def test_shares_are_those_of_counting(rated, tmp_path):
     for both in trials.values():
         winner, loser = sorted(both, key=lambda row: -float(row["score"]))
         wins[winner["system"], loser["system"]] += 1
-    numbers = re.compile(r"\| (.+?) +\| ([\d.]+)% \[[\d.]+, [\d.]+\], n = (\d+) ")
+    worth = dict.fromkeys(MODELS, 1.0)
+    for _ in range(2000):
+        worth = {
+            one: sum(wins[one, other] for other in MODELS)
+            / sum(
+                (wins[one, other] + wins[other, one]) / (worth[one] + worth[other])
+                for other in MODELS
+                if other != one
+            )
+            for one in MODELS
+        }
+    logs = {model: math.log(value) for model, value in worth.items()}
+    mean = sum(logs.values()) / len(logs)
+    numbers = re.compile(
+        r"\| (.+?) +\| ([\d.]+)% \[[\d.]+, [\d.]+\], n = (\d+) +\| (\S+)"
+    )
     lines = rated_parts(files, key, folder(tmp_path))[4].splitlines()[2:]
     found = {row[1]: row for row in map(numbers.match, lines) if row}
     assert found.keys() == set(MODELS)
@@ -473,6 +507,9 @@ def test_shares_are_those_of_counting(rated, tmp_path):
         met = won + sum(wins[other, model] for other in MODELS)
         assert float(row[2]) == pytest.approx(100 * won / met, abs=0.05)
         assert int(row[3]) == met
+        assert float(row[4].replace("−", "-")) == pytest.approx(
+            logs[model] - mean, abs=0.005
+        )
 
 
 def test_an_interval_goes_by_raters_and_questions():

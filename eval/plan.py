@@ -8,7 +8,7 @@ from sozo.data.parts import is_there
 from sozo.eval.draw import Evaluation, asked_item
 from sozo.eval.run import by_judges, read_answers
 from sozo.models.generators import ModelWriter
-from sozo.scoring.endpoint.bill import Price
+from sozo.scoring.endpoint.bill import Price, check_limit
 from sozo.scoring.judges.ledger import latest, read_judgements
 from sozo.tasks.judged import LEDGER, JudgedTask
 from sozo.tasks.task import Item, Task
@@ -103,6 +103,8 @@ def _judges(
     for each, place in by_judges(task, folder):
         if not (isinstance(each, JudgedTask) and (settings := each.judge_settings)):
             continue
+        most, price = settings.judge_max_tokens, settings.price()
+        check_limit(settings.max_cost, "judge", price, most)
         ledger, judge = place / LEDGER, settings.judge_model
         lines = read_judgements(ledger, ()) if ledger.is_file() else []
         judged = latest(line for line in lines if line.judge == judge)
@@ -114,5 +116,5 @@ def _judges(
         ][len(judged) :]
         if (place / "metrics.json").is_file() and not each.again:
             prompts = []  # what is left is not for a judge
-        how = longest, settings.judge_max_tokens, settings.price(), len(prompts)
+        how = longest, most, price, len(prompts)
         yield Asked("judge", judge, prompts, *how)

@@ -17,7 +17,7 @@ from sozo.models.sampling import Sampling
 from sozo.models.transformers_model import MOST_SLOTS, USUAL_SLOTS, LocalWriter
 from sozo.models.vllm_engine import VllmWriter
 from sozo.models.weights import check_model
-from sozo.scoring.endpoint.bill import Price, Spending
+from sozo.scoring.endpoint.bill import Price, Spending, check_limit
 from sozo.scoring.endpoint.profile import (
     HELP,
     Profile,
@@ -194,11 +194,13 @@ def resolve(settings: GeneratorSettings, task: Task | type[Task] = Task) -> Writ
     if brought:
         return JoinedWriter(generator=brought.value, **who)
     if backend == "openai":
+        price, longest = settings.price(), lengths["max_new_tokens"]
+        check_limit(settings.max_cost, "model", price, longest)
         return EndpointWriter(
             profile=profile,
             base_url=base_url,
             concurrency=profile.concurrency or settings.concurrency,
-            price=settings.price(),
+            price=price,
             **who,
         )
     kind = VllmWriter if backend == "vllm" else LocalWriter

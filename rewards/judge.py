@@ -13,6 +13,7 @@ from sozo.data.foreign import quoted
 from sozo.data.processes import rank
 from sozo.data.settings import deciding, load_dotted, settings_of
 from sozo.rewards.reward import Reward, ScoredCompletion, gather_made
+from sozo.scoring.endpoint.bill import check_limit
 from sozo.scoring.final_text import judged_part
 from sozo.scoring.judges.endpoint import endpoint_judge
 from sozo.scoring.judges.ledger import Ledger
@@ -24,7 +25,7 @@ from sozo.scoring.judges.protocol import (
     Status,
     ToJudge,
 )
-from sozo.scoring.judges.run import check_budget, judge_answers
+from sozo.scoring.judges.run import judge_answers
 from sozo.tasks import find_rubric, refuse_training
 from sozo.tasks.held_out import fingerprint
 from sozo.tasks.task import Answer, Item
@@ -122,7 +123,8 @@ class JudgeReward(Reward):
     def judge(self) -> Judge:
         """Who judges, made when first asked for; one that was made holds its key, and goes to no other process."""
         judge = self._given or self._make_judge(self.settings)
-        check_budget(judge, self.settings)
+        limit, price = self.settings.max_cost, self.settings.price()
+        check_limit(limit, "judge", price, judge.max_tokens)
         return judge
 
     def alone(

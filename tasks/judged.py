@@ -5,10 +5,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sozo.scoring.endpoint.bill import BILL, Bill
+from sozo.scoring.endpoint.bill import BILL, Bill, check_limit
 from sozo.scoring.endpoint.client import Endpoint
 from sozo.scoring.judges.protocol import Judge, JudgeSettings, Rubric
-from sozo.scoring.judges.run import JudgeSession, Judging, check_budget
+from sozo.scoring.judges.run import JudgeSession, Judging
 from sozo.tasks.task import Answer, Complete, Item, Row, Task
 
 LEDGER = "judgements.jsonl"
@@ -43,12 +43,12 @@ class JudgedTask(Task):
     @property
     def known_judge(self) -> Judge:
         """The judge, which must be there before anybody is asked; so must both of its prices, or none and no budget."""
-        self.settings.price()
+        price = self.settings.price()
         if self.judge is None:
             raise ValueError(
                 "the task has no judge: set `judge` to one made of its `judge_settings`"
             )
-        check_budget(self.judge, self.settings)
+        check_limit(self.settings.max_cost, "judge", price, self.judge.max_tokens)
         return self.judge
 
     def judged(

@@ -106,6 +106,15 @@ class Spending(Checked):
     )
 
 
+def check_limit(
+    max_cost: float | None, payee: str, price: Price | None, longest: int | None
+) -> None:
+    """Raise UserError if nobody could tell when `max_cost` is reached; `longest` is in tokens of a reply."""
+    if max_cost is not None and (price is None or longest is None):
+        needs = f"the prices of the {payee}'s tokens (0 where nobody is paid) and a limit on its replies"
+        raise UserError(f"max_cost needs {needs}; give all of them")
+
+
 class SharedTotal:
     """Dollars of all commands that name a file: the sum of its lines, a number each.
 
@@ -236,10 +245,7 @@ class Bill:
         refuse_link(path)
         if path.exists() and not path.is_file():
             raise UserError(f"{path}: is no file; give another output folder")
-        unknown = price is None or longest is None
-        if budget and budget.limit is not None and unknown:
-            needs = f"the prices of the {payee}'s tokens (0 where nobody is paid) and a limit on its replies"
-            raise UserError(f"max_cost needs {needs}; give all of them")
+        check_limit(budget and budget.limit, payee, price, longest)
         self.path, self.payee, self.price = path, payee, price
         self.longest, self.budget = longest, budget or Budget(None)
         self._under_way, self._new = 0, not path.exists()

@@ -11,7 +11,7 @@ from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.progress import answers_bar, note
-from sozo.scoring.endpoint.bill import Budget, OverBudgetError, Price
+from sozo.scoring.endpoint.bill import Budget, OverBudgetError, Price, check_limit
 from sozo.scoring.endpoint.client import Endpoint, Reply
 from sozo.scoring.endpoint.pace import (
     GIVE_UP_AFTER,
@@ -142,7 +142,7 @@ def judge_answers(
         on_judgement: Called with each judgement as soon as it is in the ledger.
     """
     settings = settings or JudgeSettings()
-    check_budget(judge, settings)
+    check_limit(settings.max_cost, "judge", settings.price(), judge.max_tokens)
     keys = answer_keys(answers, judge.name, rubric.name, judge.parameters)
     by_key: dict[str, ToJudge] = {}
     for key, answer in zip(keys, answers, strict=True):
@@ -165,17 +165,6 @@ def judge_answers(
         if line.key in by_key or (many and line.prompt == rubric.name)
     )
     return judging
-
-
-def check_budget(judge: Judge, settings: JudgeSettings) -> None:
-    """Raise UserError if nobody could tell when `max_cost` is reached."""
-    if settings.max_cost is not None and (
-        settings.price() is None or judge.max_tokens is None
-    ):
-        needs = (
-            "the price of the judge's tokens and a limit on its replies (max_tokens)"
-        )
-        raise UserError(f"max_cost needs {needs}; give both prices")
 
 
 def answer_keys(

@@ -159,6 +159,7 @@ def test_no_judge_is_shown_an_answer_without_text_and_all_are_counted(tmp_path):
 
 
 PRICES = ("--judge-price-in", "1", "--judge-price-out", "1")
+MODEL_PRICES = ("--price-in", "1", "--price-out", "1")
 
 
 @pytest.mark.parametrize(
@@ -176,6 +177,17 @@ PRICES = ("--judge-price-in", "1", "--judge-price-out", "1")
         ("run: best of jcq", ("--sampling", "best-of=4")),
         ("run: max cost", ("--max-cost", "nan", *PRICES)),
         ("run: cost unknown", ("--base-url", "http://h/v1", "--max-cost", "5")),
+        (
+            "judges: max_cost without prices",
+            (
+                "--base-url",
+                "http://h/v1",
+                *MODEL_PRICES,
+                "--max-cost",
+                "5",
+                "--dry-run",
+            ),
+        ),
         ("run: base url", ("--base-url", "http://h:99999/v1")),
     ],
 )

@@ -1,6 +1,9 @@
 """What a method can be told of its own: read without TRL, which takes seconds to import; `--help` lists it first."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import starmap
 from typing import Any, ClassVar, Literal
 
 from pydantic import PositiveInt, TypeAdapter, ValidationError
@@ -8,8 +11,8 @@ from pydantic import PositiveInt, TypeAdapter, ValidationError
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
 from sozo.data.settings import from_json, setting
-from sozo.training.batches import whole_steps
-from sozo.training.entries import tasks_of
+from sozo.training.entries import Entry, read_entries, tasks_of
+from sozo.training.selection import to_stand_beside
 from sozo.training.words import WordArguments
 
 # TRL's fields that decide nothing: where a run writes, what it is called and what it keeps. Of ours each says so itself.
@@ -45,6 +48,9 @@ _NEUTRAL: dict[str, tuple] = {
 class CommonArguments:
     """What every method can be told."""
 
+    # A method of TRL's settings, for the plan: what an epoch is made of, how many of these a step takes, and how many
+    # there are. None: nobody knows before.
+    epoch: ClassVar[Any] = None
     share_prompt: bool = setting(
         True,
         "The loss computes a prompt once for a micro-batch, not for each answer.",
@@ -56,10 +62,12 @@ class CommonArguments:
     embedding_rate: float = setting(
         1.0,
         "The embeddings' learning rate as a share of the others' (and a tied output layer's); 0 freezes them.",
+        least=0,
     )
 
     callbacks: list[str] | None = setting(  # noqa: RUF009
-        None, "Callbacks of your own for the trainer: dotted paths of transformers'."
+        None,
+        "Callbacks of your own for the trainer: dotted paths of classes of transformers'.",
     )
     evaluate: dict | str | None = setting(  # noqa: RUF009
         None,
@@ -93,14 +101,34 @@ class GrpoArguments(WordArguments, CommonArguments):
         10,
         "vLLM: compare its log-probabilities with the trainer's every so many steps (0: never).",
         affects_result=False,
+        least=0,
     )
 
     def __post_init__(self) -> None:
-        if self.tasks is None:
-            raise UserError(
-                "tasks is missing: a list of what is asked, as in recipes/tiny/grpo.yaml"
-            )
         self.tasks = tasks_of(self.tasks)  # type: ignore[assignment]
+
+    @cached_property
+    def entries(self) -> Sequence[Entry]:
+        """What `tasks` says, read."""
+        return read_entries(self.tasks, self.num_prompts)
+
+    def epoch(self, training: Any) -> tuple[str, int, int]:
+        """Completions; refuses an epoch that leaves a generation unfilled."""
+        prompts = sum(entry.count for entry in self.entries)
+        count = prompts * training.num_generations
+        batch = training.completions_per_step
+        generation = (
+            batch
+            // training.gradient_accumulation_steps
+            * training.steps_per_generation
+        )
+        # TRL drops what fills none; with max_steps one must be full.
+        if count < generation or (training.max_steps <= 0 and count % generation):
+            raise UserError(
+                f"num_prompts {prompts} x num_generations {training.num_generations} = {count} completions do not fill "
+                f"batches of {generation}; change num_prompts"
+            )
+        return "completions", batch, count * training.num_iterations
 
     def check(self, training: Any) -> None:
         """Settle the sampler; refuse what contradicts `training`."""
@@ -119,11 +147,10 @@ class GrpoArguments(WordArguments, CommonArguments):
             if (value := getattr(training, name)) not in neutral
         ]
         if bent:
-            # vLLM's log-probabilities are of what is left, the trainer's of the whole distribution.
-            why = "draws from the model's own distribution and cannot follow"
-            why = "would correct by a biased ratio with" if training.use_vllm else why
+            # Of vLLM, whose log-probabilities are of what is left and the trainer's of the whole distribution.
             raise UserError(
-                f"sampler {self.sampler} {why} {', '.join(bent)}; leave it out (top_k 0, top_p 1), or take sampler trl"
+                f"sampler {self.sampler} is to draw from the model's own distribution, not with {', '.join(bent)}; "
+                "leave it out (top_k 0, top_p 1), or take sampler trl"
             )
 
 
@@ -134,7 +161,12 @@ class GrpoPerStep:
     completions_per_step: int | None = setting(
         None,
         "Completions per optimizer step over all processes; sets gradient_accumulation_steps.",
+        least=1,
     )
+    # TRL refuses others at the first step.
+    loss_type: Literal[
+        "grpo", "dr_grpo", "dapo", "bnpo", "cispo", "sapo", "luspo", "vespo"
+    ] = setting("dapo", "How the loss of completions is summed.")
     # TRL's own masks a whole sequence: of answers of 400 tokens nearly all, whatever the engine's rounding.
     vllm_importance_sampling_mode: str = setting(
         "token_truncate", "How vLLM's log-probabilities are corrected."
@@ -146,6 +178,7 @@ class TableArguments(CommonArguments):
     """What both can be told: finished runs of any task, or tables of DAT answers."""
 
     count: ClassVar[str]
+    items: ClassVar[str] = "examples"
     answers: list[str] | None = setting(  # noqa: RUF009
         None,
         "A finished run's folder, a folder of parquet parts or one part; several are a mix.",
@@ -158,7 +191,24 @@ class TableArguments(CommonArguments):
             raise UserError(
                 "answers is missing: --answers DIR, a folder that sozo dat or sozo run wrote"
             )
-        whole_steps(self.count, getattr(self, self.count), training)
+        self.step(training)
+
+    def step(self, training: Any) -> int:
+        """Of which number an epoch's examples are a multiple; refuses so few that they fill no step."""
+        count, batch = getattr(self, self.count), training.examples_per_step
+        if count < batch:
+            raise UserError(
+                f"{self.count} {count} does not fill a step of {batch} (examples_per_step); change {self.count}"
+            )
+        # A last batch that is not full would weigh its examples more than the others (and on several processes repeat some).
+        return 1 if training.max_steps > 0 else batch
+
+    def epoch(self, training: Any) -> tuple[str, int, int]:
+        """Examples or pairs, with what stands beside them."""
+        count = getattr(self, self.count)
+        count += sum(starmap(to_stand_beside, getattr(self, "beside", {}).items()))
+        count -= count % self.step(training)
+        return self.items, training.examples_per_step, count
 
 
 def read_beside(value: Any) -> dict[str, int]:
@@ -207,7 +257,7 @@ class SftArguments(TableArguments):
 class DpoArguments(TableArguments):
     """The data of DPO (the paper: the best and the worst 16,384 of 131,072 of the model itself)."""
 
-    count = "num_pairs"
+    count, items = "num_pairs", "pairs"
     num_pairs: int = setting(
         16384,
         "Pairs of a high- and a low-scoring answer to a prompt; each gives its share.",
@@ -225,6 +275,7 @@ class TablePerStep:
     examples_per_step: int | None = setting(
         None,
         "Examples per optimizer step over all processes; sets gradient_accumulation_steps.",
+        least=1,
     )
     chat_template_kwargs: dict | str | None = setting(  # noqa: RUF009
         None, "Arguments of the chat template (JSON), as GRPO has them."

@@ -21,8 +21,7 @@ def fit_batch(training: Any, processes: int) -> None:
     most = training.per_device_train_batch_size
     of_grpo = hasattr(training, "completions_per_step")
     name = "completions_per_step" if of_grpo else "examples_per_step"
-    wanted = getattr(training, name, None)
-    wanted = most * processes if wanted is None else wanted
+    wanted = getattr(training, name, None) or most * processes
     fits = [n for n in range(1, most + 1) if wanted % (n * processes) == 0]
     if fits and not of_grpo and fits[-1] < most:
         training.per_device_train_batch_size = fits[-1]
@@ -32,7 +31,7 @@ def fit_batch(training: Any, processes: int) -> None:
                 *(fits[-1], most, wanted, processes),
             )
     at_once = training.per_device_train_batch_size * processes
-    if wanted < 1 or wanted % at_once:
+    if wanted % at_once:
         raise UserError(
             f"{name} {wanted} is not a multiple of per_device_train_batch_size "
             f"{training.per_device_train_batch_size} x {processes} process(es) = {at_once}; change one of the two"
@@ -70,26 +69,3 @@ def steps_of_generation(training: Any) -> int:
         training, "num_iterations", 1
     )
     return lasts // math.gcd(lasts, training.gradient_accumulation_steps)
-
-
-def check_prompts(
-    num_prompts: int, num_generations: int, batch: int, max_steps: int = -1
-) -> None:
-    """Does an epoch of GRPO fill its last generation batch? TRL drops what does not; with `max_steps` one must be full."""
-    completions = num_prompts * num_generations
-    if completions < batch or (max_steps <= 0 and completions % batch):
-        raise UserError(
-            f"num_prompts {num_prompts} x num_generations {num_generations} = {completions} completions do not fill "
-            f"batches of {batch}; change num_prompts"
-        )
-
-
-def whole_steps(name: str, count: int, training: Any) -> int:
-    """Of which number an epoch's examples are a multiple; refuses a `count` of them, the setting `name`, that fills no step."""
-    batch = training.examples_per_step
-    if count < batch:
-        raise UserError(
-            f"{name} {count} does not fill a step of {batch} (examples_per_step); change {name}"
-        )
-    # A last batch that is not full would weigh its examples more than the others (and on several processes repeat some).
-    return 1 if training.max_steps > 0 else batch

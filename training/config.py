@@ -41,7 +41,6 @@ _Report = Literal[("none", "all", *INTEGRATION_TO_CALLBACK)]  # type: ignore[val
 KINDS: dict[str, Any] = {
     "beta": _NotNegative,
     "dtype": Literal["auto", "bfloat16", "float16", "float32"],
-    "embedding_rate": _NotNegative,
     "eval_strategy": Literal["no"],  # transformers' own, which sozo does not make
     "learning_rate": _NotNegative,
     "max_completion_length": PositiveInt,
@@ -72,6 +71,8 @@ def resolve(
     values = _read((script, training, ModelConfig), argv)
     (own,) = _made((script,), values)
     told = SimpleNamespace(**values)
+    if told.bf16 is None:  # as TRL does
+        told.bf16 = not told.fp16
     fit_batch(told, processes or world_size())
     own.check(told)
     read_evaluate(own.evaluate)
@@ -99,11 +100,6 @@ def parse(
     return (own, *made(training, told))
 
 
-def read_settings(groups: Sequence[type], argv: Sequence[str]) -> Any:
-    """An instance of each dataclass of settings, from `--config FILE.yaml` and the flags over it."""
-    return _made(groups, _read(groups, argv))
-
-
 def _made(groups: Sequence[type], values: Mapping[str, Any]) -> Any:
     try:
         return [
@@ -120,13 +116,16 @@ def _read(groups: Sequence[type], argv: Sequence[str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     hints: dict[str, Any] = {}
     for group in groups:
-        hints |= get_type_hints(group)
+        kinds = get_type_hints(group) | KINDS
         for setting in filter(lambda setting: setting.init, fields(group)):
             factory: Any = setting.default_factory
             values[setting.name] = factory() if callable(factory) else setting.default
+            kind = hints[setting.name] = kinds[setting.name]
+            least = getattr(setting.metadata.get("help"), "least", None)
+            if least is not None:
+                hints[setting.name] = Annotated[kind, Field(ge=least)]
     # Before any value is judged: a misspelt key is often why another one looks wrong.
     refuse_unknown(given, values)
-    hints |= KINDS
     for name, value in given.items():
         values[name] = _of_kind(name, hints[name], value)
     lora = [name for name in given if name.startswith("lora")]
@@ -159,8 +158,6 @@ def _of_kind(name: str, hint: Any, value: Any) -> Any:
 
 def _check_together(own: Any, told: Any) -> None:
     """Refuse settings, a method's own and all by name as resolved, that mean nothing with each other or here."""
-    if told.output_dir == "":
-        raise UserError("output_dir '' is no folder; give one")
     if getattr(told, "sync_ref_model", False) and not told.beta:
         raise UserError(
             "sync_ref_model does nothing with beta 0, which needs no reference; leave it out, or raise beta"

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from accelerate.utils import parse_flag_from_env
+from transformers import TrainerCallback
 from trl import ModelConfig
 
 from sozo.data.errors import UserError
 from sozo.data.processes import world_size
 from sozo.data.prompts.form import read_form, settled_form
-from sozo.data.settings import deciding
+from sozo.data.settings import deciding, load_dotted
 from sozo.models.trained_on import Training
 from sozo.training.arguments import FREE, CommonArguments
 from sozo.training.evaluation import read_evaluate
@@ -33,8 +34,6 @@ class TrainingRun:
     `sozo.training.run.train` does all around them. `what` it learns and `how` it is computed are compared with the
     record of a run that goes on, and of a finished one `what` alone; what is `free` may change.
     """
-
-    sampler: str | None = None  # who draws, of GRPO
 
     def __init__(
         self,
@@ -66,7 +65,7 @@ class TrainingRun:
         self.asked = asked
         self.form = read_form(asked.system_prompt, training.chat_template_kwargs)
         self.evaluate = read_evaluate(asked.evaluate)
-        self.share_prompt = asked.share_prompt
+        self.callbacks = [_callback(path) for path in asked.callbacks or ()]
         self.sources = sources
         self.recorder = recorder or RunRecorder()
         self.what, self.how, self.free = split(
@@ -80,6 +79,15 @@ class TrainingRun:
     def build(self, tokenizer: Any, common: dict[str, Any]) -> Any:
         """The trainer; `common` is what all of TRL's trainers take."""
         raise NotImplementedError
+
+
+def _callback(path: str) -> TrainerCallback:
+    kind = load_dotted(path, "callback")
+    if isinstance(kind, type) and issubclass(kind, TrainerCallback):
+        return kind()
+    raise UserError(
+        f"callback {path}: is no class of transformers.TrainerCallback; give one"
+    )
 
 
 def sharding(training: Any) -> str | None:
@@ -101,7 +109,9 @@ def split(
 
     A model's folder is no setting: its digest is compared, and so are rows and not where they are.
     """
-    changes = FREE | (asdict(asked).keys() - deciding(asked).keys())
+    changes = FREE.union(
+        *(vars(part).keys() - deciding(part) for part in (asked, training, model))
+    )
     if Path(str(model.model_name_or_path)).is_dir():
         changes |= {"model_name_or_path"}
     sections = {

@@ -4,12 +4,10 @@ The formulas and their sources are in recipes/README.md ("The formulas").
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 from sozo.data.checkpoints import base_of, is_adapter
 from sozo.data.errors import UserError
-from sozo.data.record import free_bytes
 from sozo.models.tiny import tiny_seed
 
 GIB = 1024**3
@@ -100,11 +98,6 @@ def states(
         (own + saved) * trained / GIB,
         own * trained / GIB,
     )
-
-
-def free_gib(folder: Path) -> float:
-    """GiB that are free where a folder is or will be."""
-    return free_bytes(folder) / GIB
 
 
 def architecture_of(name: str, revision: str | None = None) -> Architecture:

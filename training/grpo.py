@@ -1,7 +1,6 @@
 """GRPO on any task and on mixes (paper, section 5.1.3: on the DAT), through TRL's trainer: settings in, a model out."""
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -9,16 +8,13 @@ from typing import Any
 from trl import GRPOConfig, ModelConfig
 
 from sozo.data.errors import UserError
-from sozo.data.prompts.form import PromptForm
 from sozo.models.model_support import longest_prompt, refuse_beyond
 from sozo.models.trained_on import of_rewards
 from sozo.rewards.reward import Reward
 from sozo.scoring.parse import NUM_WORDS, write_list
 from sozo.tasks import Dat
 from sozo.training.arguments import GrpoArguments, GrpoPerStep
-from sozo.training.batches import check_prompts
 from sozo.training.decided import TrainingRun
-from sozo.training.entries import Entry, read_entries
 from sozo.training.mix import dataset_rows, described, reward_functions, reward_weights
 from sozo.training.run import train
 from sozo.training.tracking import RunRecorder
@@ -27,54 +23,6 @@ from sozo.training.tracking import RunRecorder
 @dataclass
 class GrpoSettings(GrpoPerStep, GRPOConfig):
     """TRL's GRPOConfig with `completions_per_step`."""
-
-
-def check_entries(
-    entries: Sequence[Entry],
-    training: GrpoSettings,
-) -> None:
-    """Settle the weights of the rewards of `entries`; refuse an epoch that leaves a batch unfilled."""
-    given = [reward_weights(entries), training.reward_weights]
-    if None not in given:
-        raise UserError(
-            "reward_weights stand both in tasks and beside it; take one of them out"
-        )
-    training.reward_weights = weights = given[0] or given[1]
-    count = sum(entry.num_rewards for entry in entries)
-    if weights is not None and len(weights) != count:
-        raise UserError(
-            f"{len(weights)} reward_weights for {count} rewards; give one for each"
-        )
-    batch = training.generation_batch_size
-    num_prompts = sum(entry.count for entry in entries)
-    check_prompts(num_prompts, training.num_generations, batch, training.max_steps)
-
-
-def fit_prompts(
-    entries: Sequence[Entry],
-    training: GrpoSettings,
-    tokenizer: Any,
-    form: PromptForm,
-    window: int | None,
-) -> None:
-    """Refuse completions that do not fit behind the longest prompt into the window, the model's or the engine's."""
-    prompts = (item.prompt for entry in entries for item in entry.items)
-    prompt = longest_prompt(tokenizer, prompts, form)
-    limit = training.max_completion_length
-    if any(entry.task == Dat.name and not entry.reward_funcs for entry in entries):
-        lists = (write_list([noun] * NUM_WORDS) for noun in ("犬", "dog"))
-        needed = min(len(tokenizer(text).input_ids) for text in lists)
-        if limit < needed:
-            raise UserError(
-                f"max_completion_length {limit} is too short for ten nouns, which take {needed} tokens at least"
-            )
-    refuse_beyond("GRPO", window, prompt, limit, "max_completion_length")
-    if training.use_vllm and training.vllm_mode == "colocate":
-        # The model's own length, 131,072 tokens for Llama 3.1, would fill the GPU with an empty cache.
-        length = training.vllm_max_model_length or prompt + limit
-        training.vllm_max_model_length = length
-        engine = f"vllm_max_model_length {length}"
-        refuse_beyond(engine, length, prompt, limit, "max_completion_length")
 
 
 class GrpoRun(TrainingRun):
@@ -87,14 +35,23 @@ class GrpoRun(TrainingRun):
         model: ModelConfig,
     ) -> None:
         """Build the rewards, and refuse what does not fit together."""
-        self.sampler = asked.sampler
-        self._canary_steps = asked.canary_steps
-        self._entries = read_entries(asked.tasks, asked.num_prompts)
-        check_entries(self._entries, training)
+        self._entries = asked.entries
+        asked.epoch(training)  # refuses one that leaves a generation unfilled
+        given = [reward_weights(self._entries), training.reward_weights]
+        if None not in given:
+            raise UserError(
+                "reward_weights stand both in tasks and beside it; take one of them out"
+            )
+        training.reward_weights = weights = given[0] or given[1]
         self._rewards = reward_functions(self._entries)
+        count = len(self._rewards)
+        if weights is not None and len(weights) != count:
+            raise UserError(
+                f"{len(weights)} reward_weights for {count} rewards; give one for each"
+            )
         facts = described(self._entries)
-        of_entries = [entry.rewards for entry in self._entries]
-        self._by_word = asked.decide_words(of_entries, training)
+        rewards = [function.reward for function in self._rewards]
+        self._by_word = asked.decide_words(rewards, training)
         super().__init__(
             asked,
             training,
@@ -102,7 +59,7 @@ class GrpoRun(TrainingRun):
             facts=facts,
             sources=of_rewards(facts["rewards"]),
             free_arguments=[entry.free_arguments for entry in self._entries],
-            recorder=RunRecorder([function.reward for function in self._rewards]),
+            recorder=RunRecorder(rewards),
         )
 
     def fit(
@@ -112,7 +69,25 @@ class GrpoRun(TrainingRun):
         window: int | None,
     ) -> None:
         """Refuse completions that do not fit behind the longest prompt into the window, the model's or the engine's."""
-        fit_prompts(self._entries, training, tokenizer, self.form, window)
+        prompts = (item.prompt for entry in self._entries for item in entry.items)
+        prompt = longest_prompt(tokenizer, prompts, self.form)
+        limit = training.max_completion_length
+        if any(
+            entry.task == Dat.name and not entry.reward_funcs for entry in self._entries
+        ):
+            lists = (write_list([noun] * NUM_WORDS) for noun in ("犬", "dog"))
+            needed = min(len(tokenizer(text).input_ids) for text in lists)
+            if limit < needed:
+                raise UserError(
+                    f"max_completion_length {limit} is too short for ten nouns, which take {needed} tokens at least"
+                )
+        refuse_beyond("GRPO", window, prompt, limit, "max_completion_length")
+        if training.use_vllm and training.vllm_mode == "colocate":
+            # The model's own length, 131,072 tokens for Llama 3.1, would fill the GPU with an empty cache.
+            length = training.vllm_max_model_length or prompt + limit
+            training.vllm_max_model_length = length
+            engine = f"vllm_max_model_length {length}"
+            refuse_beyond(engine, length, prompt, limit, "max_completion_length")
 
     def build(
         self,
@@ -132,7 +107,7 @@ class GrpoRun(TrainingRun):
 
         training = common["args"]
         rollout = None
-        if self.sampler == "shared_prefix":
+        if self.asked.sampler == "shared_prefix":
             from sozo.models.transformers_model import SharedPrefixRollout
 
             rollout = SharedPrefixRollout(
@@ -158,7 +133,8 @@ class GrpoRun(TrainingRun):
         trainer = (WordTrainer if self._by_word else MixTrainer)(**common)
         # Asleep, the engine throws its weights away: none are stale.
         awake = training.use_vllm and not training.vllm_enable_sleep_mode
-        if awake and self._canary_steps:
+        every = self.asked.canary_steps
+        if awake and every:
             sequences = fixed_sequences(
                 tokenizer,
                 [row["prompt"] for row in rows],
@@ -166,7 +142,7 @@ class GrpoRun(TrainingRun):
                 **training.chat_template_kwargs or {},
             )
             engine = partial(vllm_log_probabilities, trainer.vllm_generation)
-            trainer.canary = Canary(engine, sequences, self._canary_steps)
+            trainer.canary = Canary(engine, sequences, every)
         return trainer
 
 

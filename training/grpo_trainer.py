@@ -9,9 +9,6 @@ from trl import GRPOTrainer
 
 from sozo.training.vllm_watch import Canary
 
-# To these losses a completion of a step adds the same, whichever micro-batch it is in; `bnpo` divides by its tokens.
-_BY_COMPLETION = {"grpo", "dr_grpo", "dapo", "cispo", "sapo", "luspo", "vespo"}
-
 
 class MixTrainer(GRPOTrainer):  # type: ignore[misc]
     """GRPOTrainer; what trains on one prompt is TRL's to the last bit, on several up to the order of its sums.
@@ -44,7 +41,7 @@ class MixTrainer(GRPOTrainer):  # type: ignore[misc]
         args = self.args
         return (
             self.aux_loss_enabled
-            or args.loss_type not in _BY_COMPLETION
+            or args.loss_type == "bnpo"  # which divides by a micro-batch's tokens
             or args.entropy_coef != 0
             or args.use_adaptive_entropy
             or args.top_entropy_quantile != 1

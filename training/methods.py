@@ -1,26 +1,34 @@
-"""The training methods by name; TRL takes seconds to import, so that is left to whoever asks."""
+"""The training methods by name, one of ours by its line here; TRL takes seconds to import: that is left to whoever asks."""
 
 from typing import Any
 
 from sozo.data.errors import UserError
 from sozo.data.joined import METHODS, added
-from sozo.training import arguments
+from sozo.data.settings import load_dotted
+from sozo.training.arguments import (
+    DpoArguments,
+    GrpoArguments,
+    GrpoPerStep,
+    SftArguments,
+    TablePerStep,
+)
 
-OWN = ("sft", "dpo", "grpo")
+# Of each its own settings, what TRL's have besides, what trains, and TRL's settings.
+OWN: dict[str, tuple[Any, Any, str, str]] = {
+    "sft": (SftArguments, TablePerStep, "sft_dpo.train_sft", "sft_dpo.SftSettings"),
+    "dpo": (DpoArguments, TablePerStep, "sft_dpo.train_dpo", "sft_dpo.DpoSettings"),
+    "grpo": (GrpoArguments, GrpoPerStep, "grpo.train_grpo", "grpo.GrpoSettings"),
+}
 
 
 def recipe(method: str) -> tuple[Any, Any, Any]:
     """Of a method what trains, its own settings and TRL's; UserError for a name that neither sozo nor a package has."""
-    if method == "grpo":
-        from sozo.training import grpo
-
-        return grpo.train_grpo, arguments.GrpoArguments, grpo.GrpoSettings
     if method in OWN:
-        from sozo.training import sft_dpo as table
-
-        if method == "sft":
-            return table.train_sft, arguments.SftArguments, table.SftSettings
-        return table.train_dpo, arguments.DpoArguments, table.DpoSettings
+        own, _, *paths = OWN[method]
+        trains, settings = (
+            load_dotted(f"sozo.training.{path}", "method") for path in paths
+        )
+        return trains, own, settings
     joined = added(METHODS, OWN)
     if method not in joined:
         known = ", ".join((*OWN, *joined))

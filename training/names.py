@@ -11,14 +11,9 @@ from typing import Any
 from sozo.data.errors import UserError
 from sozo.data.record import read_json
 from sozo.data.settings import hint, read_yaml
-from sozo.training import arguments
+from sozo.training.methods import OWN, recipe
 
 TABLE = Path(__file__).with_name("names.json")
-OURS: dict[str, tuple[Any, ...]] = {
-    "sft": (arguments.SftArguments, arguments.TablePerStep),
-    "dpo": (arguments.DpoArguments, arguments.TablePerStep),
-    "grpo": (arguments.GrpoArguments, arguments.GrpoPerStep),
-}
 _ANSWERS = "answers: DIR, a folder of scored answers that sozo run or sozo dat wrote"
 # What to write in the place of a name, where a method has the other: TRL's own scripts have some, others follow.
 _INSTEAD = {
@@ -30,7 +25,6 @@ _INSTEAD = {
     ("reward_funcs", "tasks"): "tasks: [{task: dat, reward_funcs: [PATH]}]",
     ("gradient_accumulation_steps", "answers"): "examples_per_step, of all processes",
     ("gradient_accumulation_steps", "tasks"): "completions_per_step, of all processes",
-    ("generation_batch_size", "tasks"): "steps_per_generation, its micro-batches",
     ("hub_token", "output_dir"): "it as HF_TOKEN, which no checkpoint records",
 }
 # What of TRL's nearly every run sets.
@@ -63,9 +57,9 @@ def read_words(argv: Sequence[str]) -> dict[str, Any]:
 
 def check_names(method: str, argv: Sequence[str]) -> None:
     """Refuse a setting that one of sozo's methods has not; a package's has its own."""
-    if method in OURS:
+    if method in OWN:
         table = read_json(TABLE)
-        ours = {field.name for group in OURS[method] for field in fields(group)}
+        ours = {field.name for group in OWN[method][:2] for field in fields(group)}
         refuse_unknown(read_words(argv), {*table["every"], *table[method], *ours})
 
 
@@ -81,11 +75,7 @@ def refuse_unknown(given: Collection[str], known: Collection[str]) -> None:
 
 def method_help(method: str) -> str:
     """The settings of a method that TRL has not; of one that a package brings all of them."""
-    groups: Any = OURS.get(method)
-    if groups is None:
-        from sozo.training.methods import recipe
-
-        _, *groups = recipe(method)
+    groups = OWN[method][:2] if method in OWN else recipe(method)[1:]
     rows = [
         (
             "config FILE.yaml",

@@ -3,33 +3,29 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import starmap
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from sozo.data.errors import UserError
 from sozo.data.processes import world_size
+from sozo.data.record import free_bytes
 from sozo.data.settings import from_json, read_yaml
 from sozo.models.needs import is_here, not_here
 from sozo.models.tiny import tiny_folder, tiny_seed
 from sozo.models.weights import load_tokenizer, model_window, pinned
-from sozo.training.batches import check_prompts, whole_steps
 from sozo.training.config import absent, made, resolve
 from sozo.training.decided import sharding
-from sozo.training.entries import Entry, read_entries
 from sozo.training.estimates import (
     GIB,
     UNKNOWN,
     Architecture,
     States,
     architecture_of,
-    free_gib,
     states,
 )
-from sozo.training.methods import OWN, recipe
-from sozo.training.selection import to_stand_beside
+from sozo.training.methods import recipe
+from sozo.training.run import opened
 
 
 @dataclass(frozen=True)
@@ -54,7 +50,6 @@ class TrainingPlan:
     """What decides the cost of a training."""
 
     told: Any  # every setting by name, resolved
-    entries: Sequence[Entry]  # of GRPO
     hardware: Hardware
     items: str  # what they are called
     batch: int  # items of an optimizer step
@@ -64,50 +59,27 @@ class TrainingPlan:
     def states(self, model: Architecture) -> States:
         """What a process and the disk hold of them, in GiB."""
         told = self.told
-        of_pairs = self.items == "pairs" and not told.precompute_ref_log_probs
+        # DPO's, which can be asked for everything beforehand, and GRPO's, where it weighs something.
+        unused = getattr(told, "precompute_ref_log_probs", not getattr(told, "beta", 0))
         return states(
             model,
             processes=self.hardware.processes,
             zero_stage=self.hardware.zero_stage,
             bf16=told.dtype == "bfloat16",
             lora_rank=told.lora_r if told.use_peft else None,
-            reference=of_pairs or (bool(self.entries) and told.beta > 0),
+            reference=not unused,
         )
-
-    def disk(self, model: Architecture) -> float:
-        """GiB that it needs at most."""
-        found = self.states(model)
-        return found.checkpoint * self.checkpoints + found.model
 
 
 def make_plan(method: str, words: Sequence[str], hardware: Hardware) -> TrainingPlan:
     """The plan of a training from the words of its command line; what training would refuse is refused."""
     _, script, settings = recipe(method)
-    resolved = resolve(script, settings, words, hardware.processes)
-    return _plan_of(method, *resolved, hardware)
+    return _plan_of(*resolve(script, settings, words, hardware.processes), hardware)
 
 
-def _plan_of(method: str, own: Any, told: Any, hardware: Hardware) -> TrainingPlan:
-    if method not in OWN:
-        raise UserError(f"there is no plan of {method}, which a package brings")
-    entries: Sequence[Entry] = ()
-    again = 1
-    if method == "grpo":
-        entries = read_entries(own.tasks, own.num_prompts)
-        again = told.num_iterations
-        items, batch = "completions", told.completions_per_step
-        at_once = told.per_device_train_batch_size * hardware.processes
-        prompts = sum(entry.count for entry in entries)
-        generation = at_once * told.steps_per_generation
-        check_prompts(prompts, told.num_generations, generation, told.max_steps)
-        count = prompts * told.num_generations
-    else:
-        items = "pairs" if method == "dpo" else "examples"
-        batch, count = told.examples_per_step, getattr(own, own.count)
-        step = whole_steps(own.count, count, told)
-        count += sum(starmap(to_stand_beside, getattr(own, "beside", {}).items()))
-        count -= count % step
-    epoch = math.ceil(count * again / batch)
+def _plan_of(own: Any, told: Any, hardware: Hardware) -> TrainingPlan:
+    items, batch, count = own.epoch(told)
+    epoch = math.ceil(count / batch)
     steps = told.max_steps
     if steps <= 0:
         steps = math.ceil(told.num_train_epochs * epoch)
@@ -116,7 +88,7 @@ def _plan_of(method: str, own: Any, told: Any, hardware: Hardware) -> TrainingPl
     saved = math.ceil(steps / (apart if apart >= 1 else apart * steps))
     kept = told.save_total_limit
     at_once = min(saved, kept + 1) if kept else saved
-    return TrainingPlan(told, entries, hardware, items, batch, steps, at_once)
+    return TrainingPlan(told, hardware, items, batch, steps, at_once)
 
 
 def plan_lines(
@@ -130,10 +102,11 @@ def plan_lines(
         f" {hardware.processes} process(es) x {per_device} each x {told.gradient_accumulation_steps} accumulation step(s)"
         f" ({hardware.name}, learning rate {told.learning_rate:g})"
     )
-    limit = told.max_completion_length if plan.entries else told.max_length
+    aside = hasattr(told, "max_completion_length")
+    limit = told.max_completion_length if aside else getattr(told, "max_length", None)
     if limit:
         tokens = plan.batch * (1 + (plan.items == "pairs")) * limit
-        yield f"{tokens:,} tokens a step at most{', prompts aside' * bool(plan.entries)}"
+        yield f"{tokens:,} tokens a step at most{', prompts aside' * aside}"
     if told.warmup_steps > plan.steps:
         yield (
             f"note: warmup_steps {told.warmup_steps:g} are more than the run's steps: it never comes to its learning_rate"
@@ -161,39 +134,45 @@ def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
     asked, every = resolve(script, settings, words)
     # Both need a GPU, which a plan does without.
     training, chosen = made(settings, every, bf16=False, tf32=False)
+    training.bf16, training.tf32 = every.bf16, every.tf32
     shards = sharding(training)
     stage = 3 if shards == "FSDP" else int(shards[-1]) if shards else 0
-    told = _plan_of(method, asked, every, Hardware(world_size(), stage))
-    name = str(chosen.model_name_or_path)
+    hardware = Hardware(world_size(), stage)
+    told = _plan_of(asked, every, hardware) if asked.epoch else None
+    name, output = str(chosen.model_name_or_path), Path(training.output_dir)
     named = [getattr(asked, "tasks", None), from_json(asked.evaluate, "evaluate")]
     lacking = [*not_here(named, {name}), *absent(every)]
     lines = [
         f"{entry.name}: {entry.count:,} prompts an epoch, {training.num_generations} completions of each, paid by "
         + ", ".join(entry.reward_funcs or ["its own reward"])
-        for entry in told.entries
+        for entry in getattr(asked, "entries", ())
     ]
-    shape = None
+    run = shape = None
     try:
-        run = trains.args[0](asked, training, chosen)  # its TrainingRun
+        # What a package's own function would do nobody knows.
+        if isinstance(trains, partial):
+            run = trains.args[0](asked, training, chosen)  # its TrainingRun
+            *_, notes = opened(run, training, Path(name))
+            lines += notes
         if is_here(name):
             shape = architecture_of(name, chosen.model_revision)
-            if tiny_seed(name) is None or tiny_folder(name).is_dir():
+            if run and (tiny_seed(name) is None or tiny_folder(name).is_dir()):
                 path, revision = pinned(name, chosen.model_revision)
                 window = model_window(path, revision)
                 run.fit(load_tokenizer(path, revision), training, window)
     except UserError as error:
         lacking.append(str(error))
-    lines += plan_lines(told, shape)
-    if shape:
-        output, use = Path(training.output_dir), told.states(shape)
-        free = {f"in {output}": (told.disk(shape), free_gib(output))}
-        if torch.cuda.is_available() and not training.use_cpu:
-            memory = torch.cuda.mem_get_info()[0] / GIB
-            free["on this GPU"] = sum(use.memory.values()), memory
-        for where, (needed, there) in free.items():
-            if needed > there:
-                lacking.append(
-                    f"room: {needed:,.3g} GiB are needed, {there:,.3g} are free {where}"
-                )
-    lines.append(f"{training.output_dir}: nothing was run")
+    lines += (
+        plan_lines(told, shape)
+        if told
+        else [f"{method}: steps are not known, as its settings have no `epoch`"]
+    )
+    if told and shape:
+        kept, there = told.states(shape), free_bytes(output) / GIB
+        needed = kept.checkpoint * told.checkpoints + kept.model
+        if needed > there:
+            lacking.append(
+                f"room: {needed:,.3g} GiB are needed, {there:,.3g} are free in {output}"
+            )
+    lines.append(f"{output}: nothing was run")
     return lines, list(dict.fromkeys(lacking))

@@ -6,7 +6,6 @@ and metrics.json last: its presence says that the run is finished.
 
 import logging
 import shutil
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -21,7 +20,6 @@ from sozo.data.preemption import PREEMPTED, end_preempted
 from sozo.data.processes import wait
 from sozo.data.record import room, whole_folder
 from sozo.data.run_folder import RunFolder
-from sozo.data.settings import load_dotted
 from sozo.data.wandb_run import read_state, start_wandb, write_state
 from sozo.data.whole_models import whole_models
 from sozo.models.processes import keep_freed_memory, quiet_libraries
@@ -41,7 +39,6 @@ from sozo.training.evaluation import Evaluation
 from sozo.training.resumed import go_on
 from sozo.training.tracking import (
     UNPAID_STEPS,
-    BarOnly,
     RunRecorder,
     start_tensorboard,
     wandb_run,
@@ -68,23 +65,17 @@ def train(
     run = method(asked, training, model)
     output, start = Path(training.output_dir), Path(str(model.model_name_or_path))
     first = training.process_index == 0
-    if training.use_cpu and run.sampler != "trl":  # whose cache would fill the memory
+    # TRL's cache would fill the memory.
+    if training.use_cpu and getattr(asked, "sampler", None) != "trl":
         keep_freed_memory()
-    config = output / "run_config.json"
-    folder = RunFolder(output, run.what, config=config, how=run.how)
+    folder, checkpoint, notes = opened(run, training, start)
+    for line in notes * first:
+        logger.warning("%s", line)
     if folder.metrics() is not None:
-        folder.refuse_other_model(start)
-        logger.warning(
-            "%s is finished; give another --output_dir to train again", output
-        )
         return output
-    named = training.resume_from_checkpoint
-    checkpoint, wrong = whole_checkpoint(output, Path(named) if named else None)
     new = not folder.begun
     path, commit = _pinned(model, training)
     if first:
-        for line in wrong:
-            logger.warning("%s", line)
         weights = {**model_digests(start), "model_commit": commit}
         origins = different([*trained_on(start), *run.sources])
         facts = {"how": run.how, "free": run.free, "trained_on": origins}
@@ -101,7 +92,7 @@ def train(
             shutil.rmtree(output / _ROWS, ignore_errors=True)
             folder.withdraw()
         raise
-    _prepare(trainer, run, say=first)
+    _prepare(trainer, run)
     if "wandb" in training.report_to and first:
         start_wandb(
             read_state(checkpoint) if checkpoint else None,
@@ -115,6 +106,21 @@ def train(
     trainer.create_model_card = partial(write_card, trainer, str(start))
     _fit(trainer, run.recorder, checkpoint, folder)
     return output
+
+
+def opened(
+    run: TrainingRun, training: Any, start: Path
+) -> tuple[RunFolder, Path | None, list[str]]:
+    """A run's folder, the checkpoint that it goes on from, and what its user is told; another run's folder is refused."""
+    output = Path(training.output_dir)
+    config = output / "run_config.json"
+    folder = RunFolder(output, run.what, config=config, how=run.how)
+    folder.refuse_other_model(start)
+    if folder.metrics() is not None:
+        note = f"{output} is finished; give another --output_dir to train again"
+        return folder, None, [note]
+    named = training.resume_from_checkpoint
+    return folder, *whole_checkpoint(output, Path(named) if named else None)
 
 
 def _pinned(model: ModelConfig, training: Any) -> tuple[str, str | None]:
@@ -150,18 +156,19 @@ def _trainer(run: TrainingRun, training: Any, model: ModelConfig, path: str) -> 
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token
     run.fit(tokenizer, training, model_window(path, model.model_revision))
-    evaluation = None
+    evaluations = []
     if run.evaluate:
-        evaluation = Evaluation(run.evaluate, Path(training.output_dir), run.form)
-    own = (load_dotted(name, "callback") for name in run.asked.callbacks or ())
+        evaluations.append(
+            Evaluation(run.evaluate, Path(training.output_dir), run.form)
+        )
     common = _model_arguments(model, path, training) | {
         "args": training,
         "processing_class": tokenizer,
         # The last one prepares for a checkpoint.
-        "callbacks": [*filter(None, [evaluation]), *own, run.recorder],
+        "callbacks": [*evaluations, *run.callbacks, run.recorder],
     }
     trainer = run.build(tokenizer, common)
-    if evaluation:
+    for evaluation in evaluations:
         evaluation.trainer = trainer
     return trainer
 
@@ -195,17 +202,17 @@ def _model_arguments(model: ModelConfig, path: str, training: Any) -> dict[str, 
     return {"model": adapted}
 
 
-def _prepare(trainer: Any, run: TrainingRun, *, say: bool) -> None:
+def _prepare(trainer: Any, run: TrainingRun) -> None:
     """Slow or freeze the embeddings and share prompts, where the settings say so."""
     if (rate := run.asked.embedding_rate) != 1:
         slow_embeddings(trainer, rate)
-    if run.share_prompt:
+    if run.asked.share_prompt:
         from sozo.training.shared_prompt import share_prompt
 
         unwrapped = trainer.accelerator.unwrap_model
-        shared = share_prompt(unwrapped(trainer.model), say=say)
+        shared = share_prompt(unwrapped(trainer.model))
         if shared and (reference := getattr(trainer, "ref_model", None)):
-            share_prompt(unwrapped(reference), say=False)
+            share_prompt(unwrapped(reference))
 
 
 def slow_embeddings(trainer: Any, rate: float) -> None:
@@ -242,8 +249,6 @@ def _fit(
 ) -> None:
     for shown in (PrinterCallback, ProgressCallback):
         trainer.remove_callback(shown)
-    if sys.stderr.isatty():
-        trainer.add_callback(BarOnly())
     if checkpoint:
         go_on(trainer, checkpoint)
         recorder.restore(checkpoint)
@@ -280,7 +285,6 @@ def _fit(
 def _end_preempted(trainer: Any, recorder: RunRecorder) -> NoReturn:
     """End a run that stands behind a checkpoint and is not finished, which W&B is told too."""
     if run := wandb_run():
-        run.mark_preempting()
         run.finish(exit_code=PREEMPTED)
     recorder.digests.join(_GRACE)  # without them sizes must do
     wait()  # a launcher ends all processes once one has ended

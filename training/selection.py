@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice, product
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -28,7 +28,6 @@ from sozo.tasks.run_result import RunResult
 from sozo.tasks.task import Item
 from sozo.training.hub import HUB, HubPrompts
 
-RULES = "paper", "usable"  # of pairs: all answers, or usable ones alone
 # What never came teaches nothing, and of a reply in no form there is no text.
 _NO_ANSWER = {ERROR, Ending.FORM}
 
@@ -56,11 +55,6 @@ class Selected:
     num_unusable: int
     of: int  # different answers in all tables; of those beside them, what is taken
 
-    @property
-    def num_prompts(self) -> int:
-        """Different prompts."""
-        return len(set(self.prompts))
-
     @classmethod
     def of_answers(cls, answers: Iterable[Answer], of: int) -> Self:
         """Prompt by prompt."""
@@ -78,7 +72,7 @@ class Selected:
         return {
             "answers": len(self.ids),
             "of": self.of,
-            "prompts": self.num_prompts,
+            "prompts": len(set(self.prompts)),
             "unusable": self.num_unusable,
             "lowest_score": round(float(self.scores.min()), 6),
             "highest_score": round(float(self.scores.max()), 6),
@@ -90,7 +84,7 @@ class Selected:
         tasks = ", ".join(f"{n:,} {task}" for task, n in Counter(self.tasks).items())
         scores = f"{self.scores.min():.4f} to {self.scores.max():.4f}"
         return (
-            f"{len(self.ids):,} of {self.of:,} answers ({tasks}) to {self.num_prompts:,} prompts, "
+            f"{len(self.ids):,} of {self.of:,} answers ({tasks}) to {len(set(self.prompts)):,} prompts, "
             f"scores {scores}, {self.num_unusable:,} unusable"
         )
 
@@ -127,25 +121,18 @@ def select_top(
     return Selected.of_answers(top + others, ranked.count + len(others))
 
 
-def check_rule(rule: str) -> None:
-    """Refuse a rule of pairs that there is not."""
-    if rule not in RULES:
-        raise UserError(f"pairs must be one of {', '.join(RULES)}, not {rule}")
-
-
 def select_pairs(
     answers: Path | Sequence[str | Path],
     num_pairs: int,
     *,
     seed: int,
-    rule: str = "paper",
+    rule: Literal["paper", "usable"] = "paper",
 ) -> Pairs:
     """The answers with the highest scores, each paired by `seed` with one of the lowest to the same prompt, for DPO.
 
     Tables and errors are those of `select_top`; the rule `usable` takes usable answers only. A pair of equal answers is
     left out for the next best, and fewer pairs than asked are an error.
     """
-    check_rule(rule)
     ranked = Ranked(answers, usable=rule != "paper")
     random = np.random.default_rng(seed)
     pairs: list[tuple[Answer, Answer]] = []

@@ -13,7 +13,6 @@ from tqdm import tqdm
 from trl import DPOConfig, ModelConfig, SFTConfig
 
 from sozo.data.errors import UserError
-from sozo.data.prompts.form import PromptForm
 from sozo.models.model_support import encode_text
 from sozo.models.trained_on import Training, of_answers
 from sozo.scoring.numbers import n_of
@@ -24,7 +23,6 @@ from sozo.training.arguments import (
     TableArguments,
     TablePerStep,
 )
-from sozo.training.batches import whole_steps
 from sozo.training.decided import TrainingRun
 from sozo.training.run import stored_dataset, train
 from sozo.training.selection import (
@@ -44,17 +42,6 @@ class SftSettings(TablePerStep, SFTConfig):
 @dataclass
 class DpoSettings(TablePerStep, DPOConfig):
     """TRL's DPOConfig with `examples_per_step`."""
-
-
-def cut_examples(
-    training: Any,
-    tokenizer: Any,
-    form: PromptForm,
-    window: int | None,
-) -> None:
-    """Cut examples, which TRL does at `max_length`, at the model's window at the latest; refuse a form that it lacks."""
-    encode_text(tokenizer, "", form)
-    training.max_length = min(filter(None, (training.max_length, window)), default=None)
 
 
 class _TableRun(TrainingRun):
@@ -88,8 +75,10 @@ class _TableRun(TrainingRun):
         training: Any,
         window: int | None,
     ) -> None:
-        """Cut examples, which TRL does at `max_length`, at the model's window at the latest."""
-        cut_examples(training, tokenizer, self.form, window)
+        """Cut examples, which TRL does at `max_length`, at the model's window at the latest; refuse a form that it lacks."""
+        encode_text(tokenizer, "", self.form)
+        limits = filter(None, (training.max_length, window))
+        training.max_length = min(limits, default=None)
 
     def dataset(
         self,
@@ -140,8 +129,7 @@ class SftRun(_TableRun):
         answers, tables = asked.answers or (), list(filter(is_run, beside))
         self._tables = [*answers, *tables]
         self._word_targets = asked.word_targets
-        step = whole_steps("top_k", asked.top_k, training)
-        top = select_top(answers, asked.top_k, beside, step)
+        top = select_top(answers, asked.top_k, beside, asked.step(training))
         sources = _sources(answers, "sft", chosen=len(top.ids) < top.of)
         return {"completion": top}, sources + _sources(tables, "sft", chosen=True)
 
@@ -178,7 +166,7 @@ class DpoRun(_TableRun):
         """The pairs."""
         answers = asked.answers or ()
         count = asked.num_pairs
-        count -= count % whole_steps("num_pairs", count, training)
+        count -= count % asked.step(training)
         pairs = select_pairs(answers, count, seed=training.seed, rule=asked.pairs)
         return pairs._asdict(), _sources(answers, "dpo", chosen=True)
 
@@ -189,7 +177,7 @@ class DpoRun(_TableRun):
     ) -> Any:
         """TRL's trainer."""
         rows = self.dataset(tokenizer, common["args"])
-        return reference_trainer(self.share_prompt)(train_dataset=rows, **common)
+        return reference_trainer(self.asked.share_prompt)(train_dataset=rows, **common)
 
 
 # They train, and return the folder of the trained model.
@@ -222,10 +210,8 @@ def reference_trainer(shared: bool) -> Any:
         # TRL computes them before training, inside its constructor: too early for whoever holds the trainer.
         def _precompute_ref_logps(self, *args: Any) -> Any:
             if shared:
-                share_prompt(
-                    self.accelerator.unwrap_model(self.ref_model or self.model),
-                    say=False,
-                )
+                model = self.ref_model or self.model
+                share_prompt(self.accelerator.unwrap_model(model))
             rows = super()._precompute_ref_logps(*args)
             # TRL leaves the hooks of an engine of its own on the policy. Behind exactly one pass under ZeRO-3 their
             # trace of modules is read in training, where it is another.

@@ -16,6 +16,7 @@ import torch
 from torch.nn.functional import pad
 from transformers import AttentionInterface, AttentionMaskInterface
 
+from sozo.data.processes import is_first
 from sozo.models.model_support import why_not_equal, why_not_shared, without_adapter
 
 logger = logging.getLogger(__name__)
@@ -38,7 +39,7 @@ _PER_TOKEN = (
 )
 
 
-def share_prompt(model: Any, *, say: bool = True) -> bool:
+def share_prompt(model: Any) -> bool:
     """Let a trainer's model compute a prompt that several rows of a batch begin with only once; False if it cannot.
 
     Calls by which TRL's trainers ask for per-token log-probabilities (`fused_lm_head=True`) get the same numbers, up to
@@ -57,7 +58,8 @@ def share_prompt(model: Any, *, say: bool = True) -> bool:
     if config._attn_implementation != _PLAIN:
         reason = f"attn_implementation is {config._attn_implementation}, not {_PLAIN}"
     if reason:
-        if say:
+        _trials[model] = False
+        if is_first():
             logger.warning(_AGAIN, reason)
         return False
     # For good and not for one forward pass: gradient checkpointing attends again in the backward pass.

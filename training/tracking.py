@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
-from transformers import ProgressCallback, TrainerCallback
+from transformers import TrainerCallback
 from transformers.integrations import TensorBoardCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
@@ -122,7 +122,7 @@ class RunRecorder(TrainerCallback):
             of_reward = name.startswith("rewards/") and not name.endswith("/std")
             if of_reward or name.startswith("eval_") or name in self._shown:
                 parts += [f"{name} {value:.4g}"] if value is not None else ()
-        # Above a progress bar; the summary at the end has none of these.
+        # The summary at the end has none of these.
         if state.is_world_process_zero and len(parts) > 1:
             tqdm.write("  ".join(parts))
 
@@ -130,13 +130,6 @@ class RunRecorder(TrainerCallback):
 def _checkpoint(args: Any, state: Any) -> Path:
     """The checkpoint of this step."""
     return Path(args.output_dir) / f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}"
-
-
-class BarOnly(ProgressCallback):
-    """The trainer's progress bar without its log lines: `RunRecorder` prints."""
-
-    def on_log(self, *args: Any, **kwargs: Any) -> None:
-        """Nothing."""
 
 
 def start_tensorboard(trainer: Any, step: int) -> None:

@@ -159,7 +159,6 @@ class WordTargetTrainer(SFTTrainer):  # type: ignore[misc]
         self,
         model: Any,
         inputs: dict[str, Any],
-        return_outputs: bool = False,
         num_items_in_batch: Any = None,
     ) -> Any:
         """The mean over the tokens of all processes and of all micro-batches of a step."""
@@ -172,7 +171,7 @@ class WordTargetTrainer(SFTTrainer):  # type: ignore[misc]
         if num_items_in_batch is not None and self.args.average_tokens_across_devices:
             # Gradients are averaged over them.
             loss = loss * self.accelerator.num_processes
-        return (loss, {"logits": logits}) if return_outputs else loss
+        return loss
 
 
 def word_targets(answers: Sequence[str | Path], tokenizer: Any) -> WordTargets:

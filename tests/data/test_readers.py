@@ -33,8 +33,7 @@ from sozo.scoring.embeddings.word_vectors import WordVectors
 from sozo.scoring.final_text import count_unknown
 from sozo.training.arguments import GrpoArguments
 from sozo.training.config import parse
-from sozo.training.entries import read_entries
-from sozo.training.grpo import GrpoSettings, check_entries
+from sozo.training.grpo import GrpoSettings
 
 BAD_JSON = (
     DIGITS,
@@ -104,13 +103,13 @@ def recipe(tmp_path, text):
         if line.partition(" ")[0] not in text
     ]
     file.write_text("\n".join(["use_cpu: true", "bf16: false", text, *rest]), "utf-8")
-    script, training, model = parse(
+    read = parse(
         GrpoArguments,
         GrpoSettings,
         ["--config", str(file), "--output_dir", str(tmp_path / "run")],
     )
-    check_entries(read_entries(script.tasks, script.num_prompts), training)
-    return script, training, model
+    read[0].epoch(read[1])
+    return read
 
 
 @pytest.mark.parametrize("text", WRONG)

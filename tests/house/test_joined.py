@@ -323,7 +323,15 @@ def mine():
         return f"{script.top_k} rows into {training.output_dir}"
 
     return train, table.SftArguments, table.SftSettings
+
+def plain():
+    from dataclasses import make_dataclass
+    from sozo.training.arguments import CommonArguments
+    train, _, settings = mine()
+    return train, make_dataclass("Own", (), bases=(CommonArguments,)), settings
 """
+CPU = "--use_cpu", "true", "--bf16", "false"
+PLAN = "import sys; from sozo.training.command import launch; launch(*sys.argv[1:2], sys.argv[2:])"
 LAUNCH = """
 from pathlib import Path
 import sys
@@ -340,12 +348,19 @@ with one_line_errors("train"):
 
 def test_a_package_brings_how_to_train(tmp_path):
     """By the same settings, YAML and flags."""
-    other = declare(tmp_path, "other", "[sozo.methods]\nmine = trainers:mine\n")
+    both = "mine = trainers:mine\nplain = trainers:plain\n"
+    other = declare(tmp_path, "other", f"[sozo.methods]\n{both}")
     (tmp_path / "trainers.py").write_text(TRAINER)
     yaml, out = ROOT / "recipes/tiny/sft.yaml", tmp_path / "out"
     words = (yaml, "--answers", tmp_path, "--output_dir", out)
     done = sozo("mine", *words, "--top_k", "64", paths=[other], code=LAUNCH)
     assert done.stdout == f"64 rows into {out}\n", done.stderr
+    dry = "--model_name_or_path", "tiny", *CPU, "--output_dir", out, "--dry-run"
+    given = "--answers", tmp_path, "--top_k", "64"
+    done = sozo("mine", *given, *dry, paths=[other], code=PLAN)
+    assert done.stdout.startswith("192 examples / 8 a step = 24 optimizer"), done.stderr
+    done = sozo("plain", *dry, paths=[other], code=PLAN)
+    assert says("methods: no epoch", done.stdout), done.stderr
     done = sozo("mine", *words, code=LAUNCH)
     assert says("methods: no such method", done.stderr)
 

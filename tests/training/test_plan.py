@@ -5,15 +5,19 @@ import re
 import shutil
 
 import pytest
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, TrainerCallback
 
 from fakes import list_text
 from grpo_runs import ROOT, flags
 from sentences import refused, says
 from sozo.data.schema import write_columns
 from sozo.models.tiny import ensure_tiny
+from sozo.training.config import parse
 from sozo.training.estimates import TINY, UNKNOWN, architecture_of
+from sozo.training.grpo import GrpoRun
+from sozo.training.methods import recipe
 from sozo.training.plan import Hardware, make_plan, plan
+from sozo.training.run import opened
 
 TINY_YAML = ["--config", str(ROOT / "recipes" / "tiny" / "grpo.yaml")]
 SFT_YAML = ["--config", str(ROOT / "recipes" / "tiny" / "sft.yaml"), "--answers", "x"]
@@ -217,6 +221,47 @@ def test_a_plan_of_sft_looks_at_the_answers_it_would_learn_from(mini, tmp_path):
     assert lines[0].startswith("2 examples / 2 a step = 1 optimizer steps")
     _, (none,) = plan("sft", [*words, "--answers", "nosuch"])
     assert none.startswith("nosuch: no answer table here")
+
+
+def test_a_dry_run_looks_at_the_folder_as_the_run_does(mini, tmp_path):
+    given = {"model_name_or_path": mini, "output_dir": tmp_path / "o", "max_steps": 2}
+    short = {"max_completion_length": 24, "num_prompts": 8, "report_to": "none"}
+    words = [*TINY_YAML, *flags(given | short)]
+    named = ["--resume_from_checkpoint", str(tmp_path / "o" / "checkpoint-1")]
+    (line,) = plan("grpo", [*words, *named])[1]
+    assert says("plan: no such checkpoint", line)
+    _, *settings = recipe("grpo")
+    asked, training, model = parse(*settings, words)
+    run = GrpoRun(asked, training, model)
+    folder, *_ = opened(run, training, mini)
+    folder.start({}, {"how": run.how})
+    assert plan("grpo", words)[1] == []
+    (line,) = plan("grpo", [*words, "--seed", "7"])[1]
+    assert says("plan: another run's folder", line)
+    folder.finish({})
+    lines, lacking = plan("grpo", words)
+    assert says("plan: a finished run", "\n".join(lines))
+    assert lacking == []
+    (line,) = plan("grpo", [*words, "--output_dir", str(ROOT / "README.md")])[1]
+    assert says("plan: a file for a folder", line)
+
+
+class Said(TrainerCallback):
+    """A callback of one's own."""
+
+
+@pytest.mark.parametrize("name", ["test_plan.Said", "test_plan.plan"])
+def test_what_is_no_callback_is_refused_before_anything_is_written(name, tmp_path):
+    words = [*TINY_YAML, "--callbacks", name, "--output_dir", str(tmp_path / "o")]
+    lacking = plan("grpo", words)[1]
+    assert [says("plan: no callback", line) for line in lacking] == (
+        [True] if name == "test_plan.plan" else []
+    )
+    if lacking:
+        trains, *settings = recipe("grpo")
+        with refused("plan: no callback"):
+            trains(*parse(*settings, words))
+        assert not list(tmp_path.iterdir())
 
 
 def test_a_package_that_is_asked_for_and_not_installed_is_missing(monkeypatch):

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from contextlib import nullcontext
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +13,7 @@ from transformers import AutoTokenizer, Qwen3MoeConfig, Qwen3MoeForCausalLM, set
 from grpo_runs import ROOT, flags, history, recipe, recorded, run, same_weights
 from sentences import refused, says
 from sozo.data.run_folder import RunFolder
+from sozo.data.settings import setting
 from sozo.training.arguments import DpoArguments, GrpoArguments, SftArguments
 from sozo.training.config import parse
 from sozo.training.decided import sharding, split
@@ -197,6 +199,23 @@ def test_of_what_is_learned_no_path_and_no_launch_is_compared(method, mini):
 def test_a_step_of_no_given_size_has_one_in_the_record():
     words = {"examples_per_step": "null", "per_device_train_batch_size": 4, "top_k": 8}
     assert parts_of("sft", **words)[0]["training"]["examples_per_step"] == 4
+
+
+@dataclass
+class Bounded(GrpoSettings):
+    """A setting besides TRL's that decides nothing, and none of which is negative."""
+
+    every: int = setting(1, "Steps between two words.", affects_result=False, least=0)
+
+
+def test_a_setting_besides_trls_says_itself_what_it_decides_and_may_be():
+    yaml = ["--config", str(ROOT / "recipes" / "tiny" / "grpo.yaml"), "--every"]
+    settings = parse(GrpoArguments, Bounded, [*yaml, "3"])
+    what, _, free = split(*settings, {})
+    assert "every" not in what["training"]
+    assert free["training"]["every"] == 3
+    with refused("settings: below the least"):
+        parse(GrpoArguments, Bounded, [*yaml, "-3"])
 
 
 @pytest.mark.parametrize(

@@ -220,7 +220,7 @@ def test_what_cannot_share_says_so(caplog):
     assert not share_prompt(model)
     assert "attn_implementation is eager, not sdpa" in caplog.text
     caplog.clear()
-    assert not share_prompt(model, say=False)
+    assert not share_prompt(model)
     assert caplog.text == ""
 
 

@@ -16,10 +16,10 @@ from sozo.models.tiny import build_tokenizer
 from sozo.training.arguments import GrpoArguments, SftArguments
 from sozo.training.config import parse
 from sozo.training.entries import read_entries
-from sozo.training.grpo import GrpoSettings, check_entries, fit_prompts
+from sozo.training.grpo import GrpoRun, GrpoSettings
 from sozo.training.mix import reward_functions
 from sozo.training.plan import Hardware, make_plan
-from sozo.training.sft_dpo import SftSettings, cut_examples
+from sozo.training.sft_dpo import SftRun, SftSettings
 
 TINY = ["--config", str(ROOT / "recipes" / "tiny" / "grpo.yaml")]
 
@@ -38,7 +38,7 @@ def written(folder, text):
 
 def parse_grpo(argv):
     script, training, model = parse(GrpoArguments, GrpoSettings, argv)
-    check_entries(read_entries(script.tasks, script.num_prompts), training)
+    script.epoch(training)
     return script, training, model
 
 
@@ -164,7 +164,7 @@ def test_completions_per_step_fits_one_process_and_eight(tmp_path):
 )
 def test_a_file_that_cannot_work(row, text, tmp_path):
     with refused(f"training file: {row}"):
-        parse_grpo(written(tmp_path, text))
+        GrpoRun(*parse(GrpoArguments, GrpoSettings, written(tmp_path, text)))
 
 
 @pytest.mark.parametrize("text", ["", "- a\n- b", "1: 2"])
@@ -193,7 +193,6 @@ def test_a_file_without_settings(text, tmp_path):
         "--push_to_hub true",
         "--seed many",
         "--seed 1 2",
-        "--output_dir=",
         "--lora_r 16",
         "--sampler trl --use_vllm true",
         "--top_k 50",
@@ -226,12 +225,10 @@ def test_reward_settings():
 
 
 def test_reading_flags_makes_no_task():
-    script, training, _ = parse(
-        GrpoArguments, GrpoSettings, [*TINY, "--tasks", "nowhere"]
-    )
-    assert script.tasks == [{"task": "nowhere"}]
+    read = parse(GrpoArguments, GrpoSettings, [*TINY, "--tasks", "nowhere"])
+    assert read[0].tasks == [{"task": "nowhere"}]
     with refused("tasks: no such task"):
-        check_entries(read_entries(script.tasks), training)
+        GrpoRun(*read)
 
 
 # Samplers
@@ -498,8 +495,8 @@ def test_vllm_draws_from_the_whole_distribution_with_room_for_what_is_asked():
     prompt = len(encode_text(tokenizer, ask("dat"), PLAIN))
 
     def fitted(window, *more):
-        script, training, _ = parse_grpo([*TINY, *more])
-        fit_prompts(read_entries(script.tasks), training, tokenizer, PLAIN, window)
+        script, training, model = parse(GrpoArguments, GrpoSettings, [*TINY, *more])
+        GrpoRun(script, training, model).fit(tokenizer, training, window)
         return training
 
     training = fitted(None, "--sampler", "vllm")
@@ -542,7 +539,8 @@ def test_examples_are_cut_at_the_models_window():
         _, training, _ = parse(
             SftArguments, SftSettings, [*words, "--max_length", *length]
         )
-        cut_examples(training, build_tokenizer(["犬"]), PLAIN, window)
+        run = Namespace(form=PLAIN)
+        SftRun.fit(run, build_tokenizer(["犬"]), training, window)
         assert training.max_length == expected
 
 

@@ -153,30 +153,11 @@ def test_a_step_is_trained(trainer):
     assert entry["reward"] == pytest.approx(0.75)
 
 
-WORTHS = Three("a", "a")
-
-
-@pytest.mark.parametrize(
-    ("row", "told", "rewards"),
-    [
-        ("no such credit", {"credit": "token"}, []),
-        ("no reward of words", {"credit": "word"}, [usable]),
-        ("no reward of the answer", {"credit": "word"}, [WORTHS, WORTHS]),
-    ],
-)
-def test_what_cannot_be(row, told, rewards):
-    class Trl:
-        loss_type, off_policy_mask_threshold = "bnpo", None
-
-    with refused(f"words: {row}"):
-        WordArguments(**told).decide_words([rewards], Trl)
-
-
-def test_each_entry_of_a_mix_needs_a_reward_of_the_answer():
+def test_what_cannot_be():
     class Trl:
         loss_type, off_policy_mask_threshold = "dapo", None
 
     words = WordArguments(credit="word")
-    words.decide_words([[Three("a", "a"), usable], [usable]], Trl)
-    with refused("words: no reward of the answer"):
-        words.decide_words([[Three("a", "a")], [usable]], Trl)
+    assert words.decide_words([Three("a", "a"), usable], Trl)
+    with refused("words: no reward of words"):
+        words.decide_words([usable], Trl)

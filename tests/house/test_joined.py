@@ -331,7 +331,13 @@ def plain():
     return train, make_dataclass("Own", (), bases=(CommonArguments,)), settings
 """
 CPU = "--use_cpu", "true", "--bf16", "false"
-PLAN = "import sys; from sozo.training.command import launch; launch(*sys.argv[1:2], sys.argv[2:])"
+PLAN = """
+import sys
+from sozo.training.command import launch
+
+launch("mine", sys.argv[1:])
+launch("plain", sys.argv[5:])
+"""
 LAUNCH = """
 from pathlib import Path
 import sys
@@ -357,9 +363,8 @@ def test_a_package_brings_how_to_train(tmp_path):
     assert done.stdout == f"64 rows into {out}\n", done.stderr
     dry = "--model_name_or_path", "tiny", *CPU, "--output_dir", out, "--dry-run"
     given = "--answers", tmp_path, "--top_k", "64"
-    done = sozo("mine", *given, *dry, paths=[other], code=PLAN)
+    done = sozo(*given, *dry, paths=[other], code=PLAN)
     assert done.stdout.startswith("192 examples / 8 a step = 24 optimizer"), done.stderr
-    done = sozo("plain", *dry, paths=[other], code=PLAN)
     assert says("methods: no epoch", done.stdout), done.stderr
     done = sozo("mine", *words, code=LAUNCH)
     assert says("methods: no such method", done.stderr)

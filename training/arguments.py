@@ -11,6 +11,7 @@ from pydantic import PositiveInt, TypeAdapter, ValidationError
 from sozo.data.errors import UserError
 from sozo.data.foreign import quoted
 from sozo.data.settings import from_json, setting
+from sozo.training.batches import completions
 from sozo.training.entries import Entry, read_entries, tasks_of
 from sozo.training.selection import to_stand_beside
 from sozo.training.words import WordArguments
@@ -115,20 +116,11 @@ class GrpoArguments(WordArguments, CommonArguments):
     def epoch(self, training: Any) -> tuple[str, int, int]:
         """Completions; refuses an epoch that leaves a generation unfilled."""
         prompts = sum(entry.count for entry in self.entries)
-        count = prompts * training.num_generations
-        batch = training.completions_per_step
-        generation = (
-            batch
-            // training.gradient_accumulation_steps
-            * training.steps_per_generation
+        return (
+            "completions",
+            training.completions_per_step,
+            completions(prompts, training),
         )
-        # TRL drops what fills none; with max_steps one must be full.
-        if count < generation or (training.max_steps <= 0 and count % generation):
-            raise UserError(
-                f"num_prompts {prompts} x num_generations {training.num_generations} = {count} completions do not fill "
-                f"batches of {generation}; change num_prompts"
-            )
-        return "completions", batch, count * training.num_iterations
 
     def check(self, training: Any) -> None:
         """Settle the sampler; refuse what contradicts `training`."""
@@ -186,16 +178,16 @@ class TableArguments(CommonArguments):
     )  # what it holds is compared, not where it is
 
     def check(self, training: Any) -> None:
-        """Refuse a missing table, and too few examples for a step."""
+        """Refuse a missing table."""
         if not self.answers:
             raise UserError(
                 "answers is missing: --answers DIR, a folder that sozo dat or sozo run wrote"
             )
-        self.step(training)
 
     def step(self, training: Any) -> int:
         """Of which number an epoch's examples are a multiple; refuses so few that they fill no step."""
-        count, batch = getattr(self, self.count), training.examples_per_step
+        count = getattr(self, self.count)
+        batch = training.examples_per_step
         if count < batch:
             raise UserError(
                 f"{self.count} {count} does not fill a step of {batch} (examples_per_step); change {self.count}"
@@ -257,7 +249,8 @@ class SftArguments(TableArguments):
 class DpoArguments(TableArguments):
     """The data of DPO (the paper: the best and the worst 16,384 of 131,072 of the model itself)."""
 
-    count, items = "num_pairs", "pairs"
+    count = "num_pairs"
+    items = "pairs"
     num_pairs: int = setting(
         16384,
         "Pairs of a high- and a low-scoring answer to a prompt; each gives its share.",

@@ -69,3 +69,17 @@ def steps_of_generation(training: Any) -> int:
         training, "num_iterations", 1
     )
     return lasts // math.gcd(lasts, training.gradient_accumulation_steps)
+
+
+def completions(prompts: int, training: Any) -> int:
+    """Those of an epoch of GRPO, each as often as it is trained on; refuses what leaves a generation unfilled."""
+    count = prompts * training.num_generations
+    at_once = training.completions_per_step // training.gradient_accumulation_steps
+    batch = at_once * training.steps_per_generation
+    # TRL drops what fills none; with max_steps one must be full.
+    if count < batch or (training.max_steps <= 0 and count % batch):
+        raise UserError(
+            f"num_prompts {prompts} x num_generations {training.num_generations} = {count} completions do not fill "
+            f"batches of {batch}; change num_prompts"
+        )
+    return count * training.num_iterations

@@ -51,7 +51,6 @@ KINDS: dict[str, Any] = {
     "per_device_train_batch_size": PositiveInt,
     "report_to": _Report | list[_Report],
     "save_steps": _Positive,
-    "save_strategy": Literal["no", "steps", "epoch"],
     # One can leave no whole checkpoint after a kill.
     "save_total_limit": Annotated[int, Field(ge=2)] | None,
     "scale_rewards": bool | Literal["group", "batch", "none"],
@@ -71,8 +70,6 @@ def resolve(
     values = _read((script, training, ModelConfig), argv)
     (own,) = _made((script,), values)
     told = SimpleNamespace(**values)
-    if told.bf16 is None:  # as TRL does
-        told.bf16 = not told.fp16
     fit_batch(told, processes or world_size())
     own.check(told)
     read_evaluate(own.evaluate)

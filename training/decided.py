@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from accelerate.utils import parse_flag_from_env
-from transformers import TrainerCallback
 from trl import ModelConfig
 
 from sozo.data.errors import UserError
 from sozo.data.processes import world_size
 from sozo.data.prompts.form import read_form, settled_form
-from sozo.data.settings import deciding, load_dotted
+from sozo.data.settings import deciding
 from sozo.models.trained_on import Training
 from sozo.training.arguments import FREE, CommonArguments
 from sozo.training.evaluation import read_evaluate
-from sozo.training.tracking import RunRecorder
+from sozo.training.tracking import RunRecorder, callback_at
 
 # How a step is cut into micro-batches.
 _HOW = {
@@ -65,7 +64,7 @@ class TrainingRun:
         self.asked = asked
         self.form = read_form(asked.system_prompt, training.chat_template_kwargs)
         self.evaluate = read_evaluate(asked.evaluate)
-        self.callbacks = [_callback(path) for path in asked.callbacks or ()]
+        self.callbacks = [callback_at(path) for path in asked.callbacks or ()]
         self.sources = sources
         self.recorder = recorder or RunRecorder()
         self.what, self.how, self.free = split(
@@ -79,15 +78,6 @@ class TrainingRun:
     def build(self, tokenizer: Any, common: dict[str, Any]) -> Any:
         """The trainer; `common` is what all of TRL's trainers take."""
         raise NotImplementedError
-
-
-def _callback(path: str) -> TrainerCallback:
-    kind = load_dotted(path, "callback")
-    if isinstance(kind, type) and issubclass(kind, TrainerCallback):
-        return kind()
-    raise UserError(
-        f"callback {path}: is no class of transformers.TrainerCallback; give one"
-    )
 
 
 def sharding(training: Any) -> str | None:
@@ -109,9 +99,9 @@ def split(
 
     A model's folder is no setting: its digest is compared, and so are rows and not where they are.
     """
-    changes = FREE.union(
-        *(vars(part).keys() - deciding(part) for part in (asked, training, model))
-    )
+    changes = set(FREE)
+    for part in (asked, training, model):
+        changes |= vars(part).keys() - deciding(part)
     if Path(str(model.model_name_or_path)).is_dir():
         changes |= {"model_name_or_path"}
     sections = {

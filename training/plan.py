@@ -134,7 +134,8 @@ def plan(method: str, words: Sequence[str]) -> tuple[list[str], list[str]]:
     asked, every = resolve(script, settings, words)
     # Both need a GPU, which a plan does without.
     training, chosen = made(settings, every, bf16=False, tf32=False)
-    training.bf16, training.tf32 = every.bf16, every.tf32
+    training.bf16 = not every.fp16 if every.bf16 is None else every.bf16  # as TRL
+    training.tf32 = every.tf32
     shards = sharding(training)
     stage = 3 if shards == "FSDP" else int(shards[-1]) if shards else 0
     hardware = Hardware(world_size(), stage)

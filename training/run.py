@@ -16,7 +16,7 @@ from trl import ModelConfig, get_peft_config, get_quantization_config
 
 from sozo.data.checkpoints import is_adapter, model_digests, newer, whole_checkpoint
 from sozo.data.errors import UserError
-from sozo.data.preemption import PREEMPTED, end_preempted
+from sozo.data.preemption import end_preempted
 from sozo.data.processes import wait
 from sozo.data.record import room, whole_folder
 from sozo.data.run_folder import RunFolder
@@ -63,7 +63,8 @@ def train(
     """
     quiet_libraries(use_cpu=training.use_cpu)
     run = method(asked, training, model)
-    output, start = Path(training.output_dir), Path(str(model.model_name_or_path))
+    output = Path(training.output_dir)
+    start = Path(str(model.model_name_or_path))
     first = training.process_index == 0
     # TRL's cache would fill the memory.
     if training.use_cpu and getattr(asked, "sampler", None) != "trl":
@@ -283,17 +284,12 @@ def _fit(
 
 
 def _end_preempted(trainer: Any, recorder: RunRecorder) -> NoReturn:
-    """End a run that stands behind a checkpoint and is not finished, which W&B is told too."""
-    if run := wandb_run():
-        run.finish(exit_code=PREEMPTED)
+    """End a run that stands behind a checkpoint and is not finished, which W&B sees by the exit status."""
     recorder.digests.join(_GRACE)  # without them sizes must do
     wait()  # a launcher ends all processes once one has ended
     trainer.end()
-    named = " without resume_from_checkpoint" * bool(
-        trainer.args.resume_from_checkpoint
-    )
     end_preempted(
-        f"checkpoint-{trainer.state.global_step} is written; the same command{named} goes on"
+        f"checkpoint-{trainer.state.global_step} is written; the same command goes on, without resume_from_checkpoint"
     )
 
 

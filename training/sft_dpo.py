@@ -126,7 +126,8 @@ class SftRun(_TableRun):
     ) -> tuple[Mapping[str, Selected], list[Training]]:
         """The best answers, and what stands beside them."""
         beside: Any = asked.beside
-        answers, tables = asked.answers or (), list(filter(is_run, beside))
+        answers = asked.answers or ()
+        tables = list(filter(is_run, beside))
         self._tables = [*answers, *tables]
         self._word_targets = asked.word_targets
         top = select_top(answers, asked.top_k, beside, asked.step(training))

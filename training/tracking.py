@@ -13,9 +13,11 @@ from transformers.integrations import TensorBoardCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from sozo.data.checkpoints import Digests, older, sizes, unmark
+from sozo.data.errors import UserError
 from sozo.data.preemption import note_sigterm, sigterm_came
 from sozo.data.processes import gather, wait
 from sozo.data.record import read_json, write_json
+from sozo.data.settings import load_dotted
 from sozo.data.wandb_run import write_state
 from sozo.rewards.reward import Reward
 from sozo.training.batches import steps_of_generation
@@ -23,6 +25,16 @@ from sozo.training.batches import steps_of_generation
 _SHOWN = "loss", "reward", "step_time"
 # Logged, in a row, in which every reward was 0: a run that will learn nothing.
 UNPAID_STEPS = 10
+
+
+def callback_at(path: str) -> TrainerCallback:
+    """One of a user's own, by the dotted path of its class."""
+    kind = load_dotted(path, "callback")
+    if isinstance(kind, type) and issubclass(kind, TrainerCallback):
+        return kind()
+    raise UserError(
+        f"callback {path}: is no class of transformers.TrainerCallback; give one"
+    )
 
 
 class RunRecorder(TrainerCallback):

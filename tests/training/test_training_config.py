@@ -270,14 +270,18 @@ def test_examples_per_step_fits_one_process_and_eight():
     assert parse_sft(*words)[1].gradient_accumulation_steps == 64
     with eight_processes():
         assert parse_sft(*words)[1].gradient_accumulation_steps == 8
+        script, told, _ = parse_sft(
+            "--per_device_train_batch_size", "4", "--top_k", "9"
+        )
         with refused("batches: 9 examples on 8 processes"):  # 4 x 8 x 1
-            parse_sft("--per_device_train_batch_size", "4", "--top_k", "9")
+            script.epoch(told)
 
 
 def test_examples_of_sft_fill_a_step():
     words = ["--examples_per_step", "256", "--per_device_train_batch_size", "4"]
+    script, told, _ = parse_sft(*words, "--top_k", "100", "--max_steps", "2")
     with refused("batches: two steps of 100 examples"):
-        parse_sft(*words, "--top_k", "100", "--max_steps", "2")
+        script.epoch(told)
 
 
 # Reward functions

@@ -28,6 +28,8 @@ class GrpoSettings(GrpoPerStep, GRPOConfig):
 class GrpoRun(TrainingRun):
     """GRPO, decided: what is asked and paid, and who draws."""
 
+    asked: GrpoArguments
+
     def __init__(
         self,
         asked: GrpoArguments,

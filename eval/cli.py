@@ -135,7 +135,8 @@ def dat(
         raise UserError(
             "give a --model; answers that exist already: sozo score TASK FILE"
         )
-    _run(output, {"": generator}, {"": Dat(settings[Dat.name])}, options, results, {})
+    task = Dat(settings[Dat.name])
+    _run(output, {"": generator}, {"": task}, options, results, {})
 
 
 def _run(

@@ -262,7 +262,8 @@ def first_measures(task: type[Task]) -> tuple[Measure, ...]:
 def compared_measures(task: type[Task]) -> list[Measure]:
     """Those of the first screen, and the others that are compared, once each."""
     others = (measure for measure in task.measures if measure.compared)
-    return list({one.name: one for one in (*first_measures(task), *others)}.values())
+    named = {one.name: one for one in (*first_measures(task), *others)}
+    return [*named.values()]
 
 
 def means(

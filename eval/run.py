@@ -352,8 +352,10 @@ def by_judge(run: Path, judge: str) -> Path:
 
 def by_judges(task: Task, run: Path) -> list[tuple[Task, Path]]:
     """A task by each of its judges, with that judge's folder: the first one's is the run's."""
-    others = [(other, other.settings.judge_model) for other in task.others]
-    return [(task, run), *((other, by_judge(run, name)) for other, name in others)]
+    others = [
+        (other, by_judge(run, other.settings.judge_model)) for other in task.others
+    ]
+    return [(task, run), *others]
 
 
 def judge_parts(task: JudgedTask, folder: Path) -> Judging:

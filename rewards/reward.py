@@ -337,11 +337,12 @@ def _asked_and_answered(
             without_end_marks(decode(tokenizer, own)) if only else text
             for own, text, only in zip(ids, texts, alone, strict=True)
         ]
-    items = [
-        Item(str(named[k]), asked[k], Columns({n: v[k] for n, v in columns.items()}))
-        for k in range(count)
-    ]
-    return items, [Answer(str(k), items[k].id, text) for k, text in enumerate(texts)]
+    items = []
+    for k in range(count):
+        own = Columns({name: values[k] for name, values in columns.items()})
+        items.append(Item(str(named[k]), asked[k], own))
+    answers = [Answer(str(k), items[k].id, text) for k, text in enumerate(texts)]
+    return items, answers
 
 
 def each(values: Any, name: str) -> list[Any]:

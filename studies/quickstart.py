@@ -5,8 +5,8 @@
 It trains the embedded tiny model twice, with the very commands that a lab launches: by GRPO on the paper's reward
 (sozo train grpo), and beside it, on the second core, by `wide` (sozo train sft): towards the probability of every word
 of lists that a program draws. Both are those of the study recipes/tiny/quickstart.yaml, at one seed and by two processes
-that share its steps. Then it writes one HTML page, in English and Japanese, with the learning curves, and prints what
-training changed, by an encoder that nobody trained on too. Killed and run again, it continues.
+that share its steps. Then it writes one HTML page, in English and Japanese, and prints what training changed, by an
+encoder that nobody trained on too. Killed and run again, it continues.
 """
 
 import os

@@ -411,8 +411,8 @@ class RunResult:
         both = [pair for pair in pairs if None not in pair]
         if not both:
             return None, None
-        own, other = (math.fsum(side) / len(both) for side in zip(*both, strict=True))
-        return own, other
+        own, other = zip(*both, strict=True)
+        return math.fsum(own) / len(both), math.fsum(other) / len(both)
 
     def in_plane(
         self, up: Measure, across: Measure, size: int

@@ -122,9 +122,8 @@ def counted(
         total = (
             run.metrics["num_answers"] if name == "reasons" else sum(counts.values())
         )
-        return Cell(
-            counts.get(kind, 0), of=total, below=(share(counts.get(kind, 0), total),)
-        )
+        count = counts.get(kind, 0)
+        return Cell(count, of=total, below=(share(count, total),))
 
     if name == "reasons":
         shown |= PAGE

@@ -102,11 +102,6 @@ def plan_lines(
         f" {hardware.processes} process(es) x {per_device} each x {told.gradient_accumulation_steps} accumulation step(s)"
         f" ({hardware.name}, learning rate {told.learning_rate:g})"
     )
-    aside = hasattr(told, "max_completion_length")
-    limit = told.max_completion_length if aside else getattr(told, "max_length", None)
-    if limit:
-        tokens = plan.batch * (1 + (plan.items == "pairs")) * limit
-        yield f"{tokens:,} tokens a step at most{', prompts aside' * aside}"
     if told.warmup_steps > plan.steps:
         yield (
             f"note: warmup_steps {told.warmup_steps:g} are more than the run's steps: it never comes to its learning_rate"

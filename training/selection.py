@@ -292,7 +292,8 @@ def _refuse_scales(runs: Iterable[RunResult]) -> None:
     known: dict[tuple[str, str], tuple[RunResult, Any]] = {}
     for run in runs:
         scale = {"measure": run.known_by.name, **run.scale}
-        for prompt, (name, value) in product({*run.prompts.values()}, scale.items()):
+        prompts = {*run.prompts.values()}
+        for prompt, (name, value) in product(prompts, scale.items()):
             first, other = known.setdefault((prompt, name), (run, value))
             # Which other items were asked beside it does not matter here; of bare parts nothing is known.
             if name not in run.same and first_difference(other, value, name):

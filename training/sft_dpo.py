@@ -98,17 +98,15 @@ class _TableRun(TrainingRun):
                 if prompt not in before:
                     before[prompt] = len(encode_text(tokenizer, prompt, self.form))
                 cut += before[prompt] + len(ids) >= limit
-            of = f"{n_of(cut, len(answers))} answers ({name}) are cut at max_length {limit}"
             if cut == len(answers):
-                raise UserError(f"{of}; give a larger one")
-            if cut and training.process_index == 0:
-                tqdm.write(of)
-            unknown = sum(tokenizer.unk_token_id in ids for ids in answers)
-            if unknown and training.process_index == 0:
-                of = f"{n_of(unknown, len(answers))} answers ({name})"
-                tqdm.write(
-                    f"{of} hold what the tokenizer writes as {tokenizer.unk_token}"
+                raise UserError(
+                    f"all answers ({name}) are cut at max_length {limit}; give a larger one"
                 )
+            unknown = sum(tokenizer.unk_token_id in ids for ids in answers)
+            unk = f"hold what the tokenizer writes as {tokenizer.unk_token}"
+            for n, what in (cut, f"are cut at max_length {limit}"), (unknown, unk):
+                if n and training.process_index == 0:
+                    tqdm.write(f"{n_of(n, len(answers))} answers ({name}) {what}")
         conversational = bool(tokenizer.chat_template)
         rows = training_rows(
             self._columns, conversational=conversational, form=self.form

@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from sozo.data.wandb_run import write_state
 from sozo.rewards.reward import Reward
 from sozo.training.batches import steps_of_generation
 
-_SHOWN = "loss", "reward", "step_time"
+_SHOWN = "loss", "reward"
 # Logged, in a row, in which every reward was 0: a run that will learn nothing.
 UNPAID_STEPS = 10
 
@@ -49,6 +50,7 @@ class RunRecorder(TrainerCallback):
     kept: int | None = None
     in_vain = False  # whether the run ends since nothing was paid
     preempted = False  # whether it ends for now
+    _began = 0.0, 0  # seconds by a clock of its own, and the step
 
     def __init__(self, rewards: Sequence[Any] = ()) -> None:
         ours = [reward for reward in rewards if isinstance(reward, Reward)]
@@ -63,6 +65,7 @@ class RunRecorder(TrainerCallback):
     ) -> None:
         """From here on there is something to save when a SIGTERM comes; a run that goes on says from where."""
         note_sigterm()
+        self._began = time.monotonic(), state.global_step
         if state.global_step and state.is_world_process_zero:
             steps = f"step {state.global_step}/{state.max_steps}"
             tqdm.write(f"continued from {_checkpoint(args, state).name}, {steps}")
@@ -136,6 +139,11 @@ class RunRecorder(TrainerCallback):
                 parts += [f"{name} {value:.4g}"] if value is not None else ()
         # The summary at the end has none of these.
         if state.is_world_process_zero and len(parts) > 1:
+            at, first = self._began
+            if done := state.global_step - first:
+                left = (state.max_steps - state.global_step) / done
+                left *= time.monotonic() - at
+                parts.append(f"{tqdm.format_interval(left)} left")
             tqdm.write("  ".join(parts))
 
 

@@ -1,6 +1,5 @@
 """The page of a study, or of any tables of answers, read from folders; the same as Markdown and JSON."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -129,11 +128,9 @@ class StudyResult:
         """For `metrics.json`."""
         values = asdict(self.table)
         for row, stored in zip(self.table.rows, values["rows"], strict=True):
-            base = self.arms.get("base", {}).get("", row)
             stored |= stored.pop("summary") | {
                 "usable_share": row.summary.usable_share,
                 "beside_paper": list(map(asdict, figures(row))),
-                "from_base": _from_base(row.summary, base.summary),
             }
         values["patterns"] = patterns(self.table)
         if self.study:
@@ -143,14 +140,6 @@ class StudyResult:
                 for arm in self.arms
             }
         return values
-
-
-def _from_base(own: Any, base: Any) -> dict[str, Any]:
-    """How much higher a mean is than the base's, with the standard error; empty of the base."""
-    if own is base or None in (own.std, base.std):
-        return {}
-    errors = (one.std / math.sqrt(one.usable) for one in (own, base))
-    return {"score": (own.score - base.score, math.hypot(*errors))}
 
 
 def tables_result(
@@ -220,7 +209,7 @@ def four_lines(result: StudyResult) -> list[str]:
         each = [
             f"{arm} {result.over(claim.measure, arm).line}"
             for arm in (claim.arm, claim.against)
-            if isinstance(arm, str)
+            if arm
         ]
         worked = "; ".join((first.cell.text, *each, _ONE))
     models = find_evaluated([study.output_dir])

@@ -109,7 +109,8 @@ def split(
         "training": training.to_dict(),
         "model": asdict(model),
     }
-    what = json.loads(json.dumps(sections | facts, default=str))
+    text = json.dumps(sections | facts, default=str)
+    what = json.loads(text, parse_constant=str)  # JSON has no infinity
     for block, of_rewards in zip(
         what["script"].get("tasks") or (), free_arguments, strict=False
     ):

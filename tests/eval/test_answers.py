@@ -244,7 +244,7 @@ def test_a_folder_of_another_version_is_refused_in_one_line(tmp_path):
         lambda: finished_run(run.folder),
         lambda: judged_by(lambda _: VERDICT, run.folder),
     ):
-        with refused("run folder: of form 2"):
+        with refused("run folder: another's config.json"):
             look()
     # What was paid for is not lost: a copy of the ledger in a new folder is read.
     (tmp_path / "new").mkdir()

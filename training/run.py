@@ -34,7 +34,7 @@ from sozo.models.weights import (
 )
 from sozo.training.arguments import CommonArguments
 from sozo.training.card import write_card
-from sozo.training.decided import TrainingRun
+from sozo.training.decided import TrainingRun, sharding
 from sozo.training.evaluation import Evaluation
 from sozo.training.resumed import go_on
 from sozo.training.tracking import (
@@ -162,6 +162,10 @@ def _trainer(run: TrainingRun, training: Any, model: ModelConfig, path: str) -> 
         evaluations.append(
             Evaluation(run.evaluate, Path(training.output_dir), run.form)
         )
+    if model.use_peft and sharding(training) == "ZeRO-3":
+        # It lets go of frozen weights before activations are computed anew. TRL says so under a name that is not read.
+        again = training.activation_checkpointing_kwargs or {}
+        training.activation_checkpointing_kwargs = again | {"use_reentrant": True}
     common = _model_arguments(model, path, training) | {
         "args": training,
         "processing_class": tokenizer,

@@ -265,9 +265,15 @@ def test_a_resumed_stage_has_the_reference_that_it_began_with(
     assert losses(resumed) == losses(whole)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("launch", ["cpu2_ddp.yaml", "cpu2_zero3.yaml"])
-@pytest.mark.parametrize("method", ["dpo", "grpo"])
+@pytest.mark.parametrize(
+    ("method", "launch"),
+    [
+        ("dpo", "cpu2_zero3.yaml"),
+        pytest.param("dpo", "cpu2_ddp.yaml", marks=pytest.mark.slow),
+        pytest.param("grpo", "cpu2_ddp.yaml", marks=pytest.mark.slow),
+        pytest.param("grpo", "cpu2_zero3.yaml", marks=pytest.mark.slow),
+    ],
+)
 def test_two_processes_train_on_as_one_does(method, launch, first, answers, tmp_path):
     settings = LORA | {
         "model_name_or_path": first,

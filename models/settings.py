@@ -194,8 +194,8 @@ def resolve(settings: GeneratorSettings, task: Task | type[Task] = Task) -> Writ
     if brought:
         return JoinedWriter(generator=brought.value, **who)
     if backend == "openai":
-        price, longest = settings.price(), lengths["max_new_tokens"]
-        check_limit(settings.max_cost, "model", price, longest)
+        price = settings.price()
+        check_limit(settings.max_cost, "model", price, int(lengths["max_new_tokens"]))
         return EndpointWriter(
             profile=profile,
             base_url=base_url,

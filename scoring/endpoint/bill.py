@@ -245,9 +245,10 @@ class Bill:
         refuse_link(path)
         if path.exists() and not path.is_file():
             raise UserError(f"{path}: is no file; give another output folder")
-        check_limit(budget and budget.limit, payee, price, longest)
+        self.budget = budget or Budget(None)
+        check_limit(self.budget.limit, payee, price, longest)
         self.path, self.payee, self.price = path, payee, price
-        self.longest, self.budget = longest, budget or Budget(None)
+        self.longest = longest
         self._under_way, self._new = 0, not path.exists()
         self._told = False  # that the server's count cannot be
         self._made = [place for place in path.parents if not place.exists()]

@@ -123,6 +123,6 @@ def gate(rows: Sequence[Table11Row]) -> Iterator[str]:
     missed = [figure for row in rows for figure in figures(row) if figure.missed]
     if missed:
         raise UserError(
-            f"{len(missed)} figure(s) of {missed[-1].row} miss the paper; see above, and docs/reproduce.md, what the paper "
+            f"{len(missed)} figure(s) of random and base miss the paper; see above, and docs/reproduce.md, what the paper "
             "leaves open; --go-on continues"
         )

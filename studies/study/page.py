@@ -54,7 +54,7 @@ _NOTES = (
 _PICTURE = "Farther apart is up, more different words is right. A dot is an arm, at its mean over the seeds."
 # What trainings log, by the last part of its name.
 _CURVES = "reward", "usable", "loss"
-_SEEN = "What the paper saw, and whether this study shows it"
+_SEEN = "What the paper saw, and whether this study shows it, whatever chance may do"
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,8 @@ def study_result(study: Study) -> StudyResult:
     ]
     table = table11(folders, study.paper_model, beside, study.bases(), second)
     controls = control_tasks.control_rows(found.controls, study.bases("before"))
-    title = f"The study {study.file.stem}: {study.model}"
+    kind = "rehearsal" if study.output_dir.endswith("-rehearsal") else "study"
+    title = f"The {kind} {study.file.stem}: {study.model}"
     return StudyResult(title, table, controls, study)
 
 
@@ -175,13 +176,17 @@ def patterns(table: Table11) -> dict[str, str]:
     """What the paper says of its table (section 5.2) -> whether this one shows it: yes or NO, with figures.
 
     Numbers are compared as they are: a difference within the noise of few answers says yes or NO too. The ratio falls
-    with the number of usable answers by itself; different words at equal size do not.
+    with the number of usable answers by itself, so of a row with another number of answers nothing is said.
     """
     rows = {row.summary.source: row.summary for row in table.rows if row.summary.usable}
-    ratios = {name: row.all_different_words / row.usable for name, row in rows.items()}
-    if not (before := ratios.get("base")):
+    if not (base := rows.get("base")):
         return {}
-    seen = {}
+    ratios = {
+        name: row.all_different_words / row.usable
+        for name, row in rows.items()
+        if row.came == base.came
+    }
+    before, seen = ratios["base"], {}
     for method in METHODS[2:5]:
         word, sign = ("up", 1) if method == "SFT" else ("down", -1)
         if after := ratios.get(method):

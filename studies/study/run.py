@@ -73,7 +73,7 @@ def run_study(
             ensure_tiny(model)  # with its bar, which no step's log shows
     folder = Path(study.output_dir)
     folder.mkdir(parents=True, exist_ok=True)
-    refuse_foreign(folder, STUDY)
+    refuse_foreign(folder, STUDY, [step.folder.name for step in steps])
     rows = StudyList(study).rows
     write_study(folder, StudyFolder(study.name, study.paper_model, rows))
     note_claims(folder, [*study.claims, *study.exploratory])

@@ -149,6 +149,12 @@ def test_a_study_from_start_to_table_and_then_nothing(finished_once):
     assert files() == before
 
 
+def test_a_step_typed_before_the_first_start_is_taken(finished_once, study):
+    shutil.copytree(finished_once[0] / "out" / "random", study / "out" / "random")
+    launched, _ = run(study)
+    assert launched == STEPS  # its own command finds that it is finished
+
+
 def test_a_failed_step_says_why_and_the_study_goes_on_from_there(study):
     launched, done = run(study, status=2, STANDIN_FAIL="dpo1")
     assert launched == STEPS[:5]

@@ -82,7 +82,8 @@ def test_patterns_say_yes_and_no(tmp_path):
         {
             "base": write(tmp_path / "b", [("犬猫", 0.5), ("水山", 0.5)], unusable=2),
             "SFT": write(tmp_path / "s", [("犬猫", 0.9), ("犬猫", 0.9)], unusable=2),
-            "DPO 2": write(tmp_path / "d", [("犬", 0.6), ("犬", 0.8)]),
+            "DPO 2": write(tmp_path / "d", [("犬", 0.6), ("犬", 0.8)], unusable=2),
+            "GRPO": write(tmp_path / "g", [("犬", 0.6)]),  # of fewer answers
         }
     )
     assert patterns(table) == {

@@ -168,7 +168,7 @@ def test_where_no_config_can_be_read_steps_are_told_and_the_rest_is_not_known(tm
         "grpo", [*TINY_YAML, "--model_name_or_path", str(tmp_path / "none")]
     )
     assert lines[1].startswith("32,000 completions / 64 a step = 500 optimizer steps")
-    assert lines[3] == UNKNOWN
+    assert lines[2] == UNKNOWN
     (missing,) = lacking
     assert missing.startswith(f"{tmp_path / 'none'}: neither in a folder nor in the")
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from safetensors.torch import load_file
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 from trl.trainer import add_fused_lm_head
 
 from fakes import list_text, merge
@@ -265,16 +265,24 @@ def test_a_resumed_stage_has_the_reference_that_it_began_with(
     assert losses(resumed) == losses(whole)
 
 
-@pytest.mark.parametrize(
-    ("method", "launch"),
-    [
-        # As long on a busy machine as its processes need.
-        pytest.param("dpo", "cpu2_zero3.yaml", marks=pytest.mark.timeout(240)),
-        pytest.param("dpo", "cpu2_ddp.yaml", marks=pytest.mark.slow),
-        pytest.param("grpo", "cpu2_ddp.yaml", marks=pytest.mark.slow),
-        pytest.param("grpo", "cpu2_zero3.yaml", marks=pytest.mark.slow),
-    ],
-)
+def test_lora_under_zero3_computes_activations_anew_by_what_lets_go_of_weights(
+    first, answers, tmp_path, monkeypatch
+):
+    asked = []
+
+    def enable(model, activation_checkpointing_kwargs=None, **_):
+        asked.append(activation_checkpointing_kwargs)
+
+    monkeypatch.setattr(PreTrainedModel, "activation_checkpointing_enable", enable)
+    monkeypatch.setattr("sozo.training.run.sharding", lambda training: "ZeRO-3")
+    settings = STAGE | {"num_pairs": 64, "activation_checkpointing": True}
+    train("dpo", first, answers, tmp_path / "out", **settings)
+    assert {"use_reentrant": True} in asked
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launch", ["cpu2_ddp.yaml", "cpu2_zero3.yaml"])
+@pytest.mark.parametrize("method", ["dpo", "grpo"])
 def test_two_processes_train_on_as_one_does(method, launch, first, answers, tmp_path):
     settings = LORA | {
         "model_name_or_path": first,

@@ -45,7 +45,7 @@ _DRAW = (
     "are `sampling` in"
 )
 _HAD_NONE = "the model before had 0, so nothing could be lost"
-_RATE = "first a lower learning_rate in its arm, or in the YAML that training names, with every seeds: [4], a seed of its own"
+_RATE = "first try a lower learning_rate, in its arm or in the YAML that `training` names, on another seed (seeds: [4] in the file)"
 _NOTES = (
     "Found: the mean over n seeds with its 95% interval (Student's t); of two arms, of their difference at each seed.",
     "p: that the claim does not hold, one-sided, corrected by Holm for the number of claims.",

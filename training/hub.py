@@ -1,4 +1,4 @@
-"""Prompts from a data set of the hub: `hub:NAME`, and one version of it."""
+"""Prompts from a data set of the hub: `hub:NAME`, one version of it, and no more than a run can hold."""
 
 import re
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ HUB = "hub:"
 _FORM = re.compile(
     r"(?P<name>[^:@]+)(@(?P<revision>[^:@]+))?(:(?P<split>.+))?", re.ASCII
 )
+_MOST = 100_000  # rows: all are held in memory
 
 
 @dataclass(frozen=True)
@@ -54,5 +55,10 @@ class HubPrompts:
             raise UserError(
                 f"{where}: cannot be loaded: {said}; mend the name or the split, log in (hf auth login), or give a JSONL file"
             ) from error
+        if len(table) > _MOST:
+            part = f"{where}:{self.split.partition('[')[0]}[:{_MOST}]"
+            raise UserError(
+                f"{where}: {len(table):,} rows, of which {_MOST:,} can be prompts; take a part, such as {part}"
+            )
         for number, row in enumerate(table):
             yield number, f"{where}, row {number + 1}", row

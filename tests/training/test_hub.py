@@ -70,6 +70,14 @@ def test_a_column_does_not_take_the_place_of_what_rewards_are_handed(name, tmp_p
         _ = entry("hub:taken").items
 
 
+def test_too_many_rows_are_refused_with_a_part_of_them(tmp_path, monkeypatch):
+    monkeypatch.setattr("sozo.training.hub._MOST", 2)
+    data(tmp_path / "many", *({"prompt": str(n)} for n in range(3)))
+    with refused("hub: too many rows"):
+        _ = entry("hub:many").items
+    assert len(entry("hub:many:train[:2]").items) == 2
+
+
 def test_a_name_may_have_a_configuration_a_revision_and_a_split(tmp_path):
     assert HubPrompts.named("hub:org/name") == HubPrompts("org/name")
     whole = HubPrompts("org/name", "main", "abc", "test")

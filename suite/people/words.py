@@ -119,5 +119,5 @@ def read_words(words: Sequence[str]) -> str:
         return between.join(words).encode("utf-8", "replace").decode()
     content = sys.stdin.buffer.read(MOST_OF_A_LIST + 1)
     if len(content) > MOST_OF_A_LIST:
-        raise UserError(f"-: is too long for ten words; {_TABLE}")
-    return decoded(Path("-"), content, "save it as UTF-8")[0]
+        raise UserError(f"standard input: is too long for ten words; {_TABLE}")
+    return decoded(Path("standard input"), content, "save it as UTF-8")[0]
